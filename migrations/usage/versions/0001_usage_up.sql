@@ -94,7 +94,7 @@ CREATE TABLE node_watermark (
 
 CREATE TABLE node_sample (
     ingested_at              TIMESTAMP NOT NULL,
-    at                       TIMESTAMP NOT NULL,
+    sampled_at               TIMESTAMP NOT NULL,
     node_id                  VARCHAR NOT NULL,
     source                   VARCHAR NOT NULL,
     stage                    VARCHAR,
