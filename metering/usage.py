@@ -121,9 +121,7 @@ SAMPLE_FIELDS: tuple[Field, ...] = (
     Field("power_watts", "ratio", "sum over the node's devices, W"),
     Field("energy_joules", "ratio", "energy counter, sum over the node's devices, J"),
     Field("device_count", "count", "devices that reported"),
-    Field(
-        "counter_epoch", "text", False, "changes when the engine's counters restart, if it says so"
-    ),
+    Field("counter_epoch", "text", "changes when the engine's counters restart, if it says so"),
     Field("counter_input_tokens", "count", "engine's counter of input tokens"),
     Field("counter_cached_tokens", "count", "engine's counter of cached input tokens"),
     Field("counter_output_tokens", "count", "engine's counter of output tokens"),
