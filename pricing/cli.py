@@ -2,6 +2,9 @@
 
 import typer
 
+from pricing import cli_revenue
+
 
 def register(app: typer.Typer) -> None:
     """Add pricing's commands to `app`."""
+    cli_revenue.register(app)
