@@ -1,0 +1,104 @@
+"""Docs: whatever a person can type, set, call or decide is written down, and what is written works."""
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import click
+import typer.main
+
+import tokentill
+from tests.house.tree import FILES, ROOT, require_none
+
+PAGES = tuple(
+    p for p in FILES if p.endswith(".md") and (p.startswith("docs/") or p.startswith("README"))
+)
+TEXT = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+ALL_TEXT = "\n".join(TEXT.values())
+ROOT_COMMAND = typer.main.get_command(tokentill.app)
+
+
+def commands(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:
+    """(full name, command) of every leaf below `command`."""
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from commands(child, (*words, name))
+    else:
+        yield " ".join(words), command
+
+
+COMMANDS = dict(commands(ROOT_COMMAND, ("tokentill",)))
+
+
+def test_every_command_is_in_the_docs() -> None:
+    """A person who reads the docs meets every command."""
+    offences = [name for name in COMMANDS if name not in ALL_TEXT]
+    require_none(offences, "Add the command to a page under docs/ (docs/operating.md lists all):")
+
+
+def test_every_command_shows_an_example() -> None:
+    """`--help` ends the search for how to write it."""
+    offences = [
+        name
+        for name, command in COMMANDS.items()
+        if name not in f"{command.help or ''}{command.epilog or ''}"
+    ]
+    require_none(offences, "Put an example line, beginning with the command's name, in its help:")
+
+
+def examples() -> Iterator[tuple[str, list[str]]]:
+    """(place, words) of each `tokentill …` line in the fenced blocks of the docs."""
+    for page, text in TEXT.items():
+        for block in re.findall(
+            r"^```(?:bash|sh|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE
+        ):
+            for line in block.replace("\\\n", " ").splitlines():
+                if line.removeprefix("$ ").startswith("tokentill "):
+                    yield (
+                        f"{page}: {line.strip()}",
+                        shlex.split(line.removeprefix("$ "), comments=True),
+                    )
+
+
+def fault(words: list[str]) -> str | None:
+    """What is wrong with the command line `words`, or None."""
+    command: click.Command = ROOT_COMMAND
+    for word in words[1:]:
+        if not isinstance(command, click.Group):
+            break
+        if word not in command.commands:
+            return f"no command {word!r}"
+        command = command.commands[word]
+    known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help"}
+    given = {word.partition("=")[0] for word in words if word.startswith("--")}
+    return f"no option {', '.join(sorted(given - known))}" if given - known else None
+
+
+def test_the_commands_of_the_docs_exist() -> None:
+    """Every command line shown names a command and options that there are."""
+    offences = [f"{place} ({wrong})" for place, words in examples() if (wrong := fault(words))]
+    require_none(offences, "Correct the example, or the command:")
+
+
+def test_links_lead_somewhere() -> None:
+    """Relative links of the docs point at files of the project."""
+    offences = [
+        f"{page} → {target}"
+        for page, text in TEXT.items()
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+        if "://" not in target and not (ROOT / page).parent.joinpath(target).exists()
+    ]
+    require_none(offences, "Mend or remove the link:")
+
+
+def test_named_files_exist() -> None:
+    """A path of ours in a page, such as `metering/usage.py`, is a file of ours."""
+    offences = [
+        f"{page}: {path}"
+        for page, text in TEXT.items()
+        for path in re.findall(
+            r"`((?:metering|pricing|dashboard|tests|bench|migrations)/[\w./-]+)`", text
+        )
+        if not (ROOT / path).exists()
+    ]
+    require_none(offences, "The file has moved or never was; correct the page:")
