@@ -1,26 +1,26 @@
-"""Docs: whatever a person can type, set, call or decide is written down, and what is written works."""
+"""Docs: what a person can type, set, call or decide is written down; what is written works."""
 
 import re
 import shlex
 from collections.abc import Iterator
 
-import click
 import typer.main
+from typer.core import TyperCommand, TyperGroup
 
 import tokentill
 from tests.house.tree import FILES, ROOT, require_none
 
-PAGES = tuple(
-    p for p in FILES if p.endswith(".md") and (p.startswith("docs/") or p.startswith("README"))
-)
+Command = TyperCommand | TyperGroup
+
+PAGES = tuple(p for p in FILES if p.endswith(".md") and p.startswith(("docs/", "README")))
 TEXT = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
 ALL_TEXT = "\n".join(TEXT.values())
 ROOT_COMMAND = typer.main.get_command(tokentill.app)
 
 
-def commands(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:
+def commands(command: Command, words: tuple[str, ...]) -> Iterator[tuple[str, Command]]:
     """(full name, command) of every leaf below `command`."""
-    if isinstance(command, click.Group):
+    if isinstance(command, TyperGroup):
         for name, child in command.commands.items():
             yield from commands(child, (*words, name))
     else:
@@ -62,9 +62,9 @@ def examples() -> Iterator[tuple[str, list[str]]]:
 
 def fault(words: list[str]) -> str | None:
     """What is wrong with the command line `words`, or None."""
-    command: click.Command = ROOT_COMMAND
+    command = ROOT_COMMAND
     for word in words[1:]:
-        if not isinstance(command, click.Group):
+        if not isinstance(command, TyperGroup):
             break
         if word not in command.commands:
             return f"no command {word!r}"
