@@ -11,6 +11,7 @@ class MeteringError(Exception):
     ├── SourceUnreadable  400  a file or endpoint of an engine cannot be read
     ├── ConfigInvalid     400  fix the file named in the message
     ├── StoreUnavailable  503  the usage store cannot be written; nothing was accepted
+    │   └── StoreHeld     503  another process owns the store; ask it through the API
     └── StoreBusy         429  the ingest queue is full; try again later
     """
 
@@ -56,6 +57,10 @@ class StoreUnavailable(MeteringError):
     """The usage store cannot be written now; nothing of the batch was accepted."""
 
     status = 503
+
+
+class StoreHeld(StoreUnavailable):
+    """Another process owns the store's file."""
 
 
 class StoreBusy(MeteringError):
