@@ -102,3 +102,25 @@ def test_named_files_exist() -> None:
         if not (ROOT / path).exists()
     ]
     require_none(offences, "The file has moved or never was; correct the page:")
+
+
+def test_every_decision_is_in_the_index() -> None:
+    """docs/decisions/README.md names each record, and no two share a number."""
+    records = [p for p in PAGES if re.match(r"docs/decisions/\d{4}-", p)]
+    index = TEXT.get("docs/decisions/README.md", "")
+    offences = [p for p in records if p.removeprefix("docs/decisions/") not in index]
+    numbers = [p.removeprefix("docs/decisions/")[:4] for p in records]
+    offences += [f"number {n} twice" for n in set(numbers) if numbers.count(n) > 1]
+    require_none(offences, "Add the record to the table of docs/decisions/README.md:")
+
+
+def test_every_page_is_reachable() -> None:
+    """Some page links to each page; a page that nobody finds is not documentation."""
+    linked = {
+        (ROOT / page).parent.joinpath(target).resolve()
+        for page, text in TEXT.items()
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+        if "://" not in target
+    }
+    offences = [p for p in PAGES if p != "README.md" and (ROOT / p).resolve() not in linked]
+    require_none(offences, "Link to the page from docs/index.md or README.md:")
