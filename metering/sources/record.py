@@ -1,0 +1,124 @@
+"""What every parser shares: the node's identity, the row, counts and instants.
+
+A parser turns one record (the engine's own bytes, without line end) into one row whose keys are
+names of `metering.usage.LEG_FIELDS`; a missing key is NULL. It raises `UsageInvalid` for a record
+that cannot be read and never anything else; it returns None for a record that reports no usage.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import Any, Final, Protocol
+
+from metering.errors import UsageInvalid
+from metering.identity import LabelNames
+from metering.usage import COUNT_MAX
+
+Row = dict[str, Any]
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_SECONDS_MAX: Final = (
+    253_402_300_799  # 9999-12-31T23:59:59Z, the last instant a datetime holds
+)
+MICROSECONDS_PER_SECOND: Final = 1_000_000
+SHOWN_CHARACTERS: Final = 80  # of an offending value in a message
+
+_EXACT = Context(prec=400)
+_FRACTION_DIGITS: Final = 6
+_DIGITS_MAX: Final = 40  # characters of a readable instant; repr() of a double has at most 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeIdentity:
+    """What an engine's line does not say; from the sidecar's configuration.
+
+    The labels name the custom labels that hold tenant, project and key; a service tier is taken
+    from a label only where one is named, because a client could choose it.
+    """
+
+    node_id: str
+    stage: str
+    model_id: str
+    pool: str | None = None
+    instance_id: str | None = None
+    engine: str | None = None
+    engine_version: str | None = None
+    region: str | None = None
+    tenant_label: str = "tenant"
+    project_label: str = "project"
+    api_key_label: str = "api_key_id"
+    service_tier_label: str | None = None
+    label_names: LabelNames = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = LabelNames(
+            self.tenant_label, self.project_label, self.api_key_label, self.service_tier_label
+        )
+        object.__setattr__(self, "label_names", names)
+
+
+class Parser(Protocol):
+    """One source format."""
+
+    def __call__(self, record: bytes, node: NodeIdentity, position: str) -> Row | None:
+        """One row of usage, or None for a record that is none.
+
+        Raises UsageInvalid, naming field and reason, for a record that cannot be read.
+        """
+
+
+def shown(value: object) -> str:
+    """`value` for a message: its repr, cut."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
+
+
+def checked_count(name: str, value: object) -> int | None:
+    """A count of tokens or requests: a whole number in 0..COUNT_MAX; None where it is missing."""
+    if value is None:
+        return None
+    if type(value) is not int:
+        raise UsageInvalid(name, f"expected a whole number, got {shown(value)}")
+    if not 0 <= value <= COUNT_MAX:
+        raise UsageInvalid(name, f"must lie in 0..{COUNT_MAX}, got {shown(value)}")
+    return value
+
+
+def epoch_microseconds(name: str, text: bytes) -> int:
+    """Microseconds since 1970 of decimal seconds, rounded down, exactly (never through a float)."""
+    whole, point, fraction = text.partition(b".")
+    if whole.isdigit() and (fraction.isdigit() or not point) and len(whole) <= _DIGITS_MAX:
+        if len(fraction) != _FRACTION_DIGITS:
+            fraction = fraction[:_FRACTION_DIGITS].ljust(_FRACTION_DIGITS, b"0")
+        microseconds = int(whole + fraction)
+    else:
+        microseconds = _floor_microseconds(name, text)
+    if not 0 <= microseconds <= EPOCH_SECONDS_MAX * MICROSECONDS_PER_SECOND:
+        raise UsageInvalid(name, f"expected seconds since 1970, got {shown(text)}")
+    return microseconds
+
+
+def decimal_seconds(name: str, text: bytes) -> Decimal:
+    """Decimal seconds exactly as written, for arithmetic between instants and durations."""
+    try:
+        value = Decimal(text.decode("ascii")) if len(text) <= _DIGITS_MAX else None
+    except (ArithmeticError, UnicodeDecodeError):
+        value = None
+    if value is None or not value.is_finite() or abs(value.adjusted()) > _DIGITS_MAX:
+        raise UsageInvalid(name, f"expected decimal seconds, got {shown(text)}")
+    return value
+
+
+def floor_to_microseconds(seconds: Decimal) -> int:
+    """Whole microseconds at or before `seconds`."""
+    scaled = _EXACT.scaleb(seconds, _FRACTION_DIGITS)
+    return int(scaled.to_integral_value(ROUND_FLOOR, context=_EXACT))
+
+
+def instant(microseconds: int) -> datetime:
+    """The UTC time of `microseconds` since 1970."""
+    return EPOCH + timedelta(microseconds=microseconds)
+
+
+def _floor_microseconds(name: str, text: bytes) -> int:
+    return floor_to_microseconds(decimal_seconds(name, text))
