@@ -126,14 +126,36 @@ CREATE TABLE progress (                          -- one row
 INSERT INTO progress VALUES (0, 0, NULL, TIMESTAMP '1970-01-01');
 
 CREATE TABLE pending (                           -- halves that wait for the other one
-    event_id    UUID NOT NULL,
-    key_hash    UBIGINT,
-    stage       VARCHAR NOT NULL,
-    pool        VARCHAR,
-    node_id     VARCHAR,
-    finished_at TIMESTAMP NOT NULL,
-    arrived_at  TIMESTAMP NOT NULL,
-    reason      VARCHAR NOT NULL                 -- waiting, held, ambiguous_key, input_mismatch, group
+    ingest_seq             BIGINT NOT NULL,
+    event_id               UUID NOT NULL,
+    content_hash           UUID NOT NULL,
+    key_hash               UBIGINT,
+    stage                  VARCHAR NOT NULL,
+    operation              VARCHAR,
+    join_key               VARCHAR,
+    group_id               VARCHAR,
+    group_size             BIGINT,
+    node_id                VARCHAR,
+    pool                   VARCHAR,
+    tenant_id              VARCHAR,
+    project_id             VARCHAR,
+    api_key_id             VARCHAR,
+    model_id               VARCHAR NOT NULL,
+    started_at             TIMESTAMP NOT NULL,
+    finished_at            TIMESTAMP NOT NULL,
+    input_tokens           BIGINT,
+    cached_input_tokens    BIGINT,
+    cached_explicit_tokens BIGINT,
+    cache_write_tokens     BIGINT,
+    cache_write_1h_tokens  BIGINT,
+    output_tokens          BIGINT,
+    reasoning_tokens       BIGINT,
+    status                 VARCHAR NOT NULL,
+    service_tier           VARCHAR,
+    region                 VARCHAR,
+    retractions            BIGINT,
+    arrived_at             TIMESTAMP NOT NULL,
+    orphaned               BOOLEAN NOT NULL      -- time is up; kept because the other half may still come
 );
 
 CREATE TABLE price_key (                         -- immutable; id = 64 bits of the content
@@ -313,4 +335,73 @@ CREATE TABLE node_shape_daily (
     input_tokens    BIGINT NOT NULL,
     cached_tokens   BIGINT NOT NULL,
     prefill_seconds DOUBLE NOT NULL
+);
+
+-- exact money of a token count: DECIMAL(38, 15); a line without tokens needs no price
+CREATE MACRO charge(tokens, price) AS
+    coalesce(tokens::BIGINT * price * 0.000001::DECIMAL(7, 6), 0::DECIMAL(38, 15));
+
+-- rows with their money, in the currency of their price key: what is owed where disposition = 'billed',
+-- else what is at stake (plus unsplit_amount_min … unsplit_amount_max)
+CREATE VIEW usage_money AS
+SELECT
+    *,
+    input_amount + cached_amount + cache_write_amount + output_amount + reasoning_amount AS amount
+FROM (
+    SELECT
+        u.*,
+        k.currency, k.book, k.entry, k.context_tier, k.band,
+        charge(u.uncached_tokens, k.input_price)                   AS input_amount,
+        charge(u.cached_tokens, k.cached_price)
+          + charge(u.cached_explicit_tokens, k.cached_explicit_price) AS cached_amount,
+        charge(u.cache_write_tokens, k.cache_write_price)
+          + charge(u.cache_write_1h_tokens, k.cache_write_1h_price)   AS cache_write_amount,
+        charge(u.output_tokens, k.output_price)                    AS output_amount,
+        charge(u.reasoning_tokens, k.reasoning_price)              AS reasoning_amount,
+        charge(u.unsplit_tokens, least(k.input_price, k.cached_price))    AS unsplit_amount_min,
+        charge(u.unsplit_tokens, greatest(k.input_price, k.cached_price)) AS unsplit_amount_max
+    FROM usage_hourly AS u
+    LEFT JOIN price_key AS k ON k.price_key = u.price_key
+);
+
+CREATE VIEW node_money AS
+SELECT
+    *,
+    input_amount + cached_amount + cache_write_amount + output_amount + reasoning_amount AS amount
+FROM (
+    SELECT
+        n.*,
+        k.currency, k.book, k.entry, k.context_tier, k.band,
+        charge(n.uncached_tokens, k.input_price)                   AS input_amount,
+        charge(n.cached_tokens, k.cached_price)
+          + charge(n.cached_explicit_tokens, k.cached_explicit_price) AS cached_amount,
+        charge(n.cache_write_tokens, k.cache_write_price)
+          + charge(n.cache_write_1h_tokens, k.cache_write_1h_price)   AS cache_write_amount,
+        charge(n.output_tokens, k.output_price)                    AS output_amount,
+        charge(n.reasoning_tokens, k.reasoning_price)              AS reasoning_amount,
+        charge(n.unsplit_tokens, least(k.input_price, k.cached_price))    AS unsplit_amount_min,
+        charge(n.unsplit_tokens, greatest(k.input_price, k.cached_price)) AS unsplit_amount_max
+    FROM node_hourly AS n
+    LEFT JOIN price_key AS k ON k.price_key = n.price_key
+);
+
+CREATE VIEW request_money AS
+SELECT
+    *,
+    input_amount + cached_amount + cache_write_amount + output_amount + reasoning_amount AS amount
+FROM (
+    SELECT
+        r.*,
+        k.currency, k.book, k.entry, k.context_tier, k.band,
+        charge(r.uncached_tokens, k.input_price)                   AS input_amount,
+        charge(r.cached_tokens, k.cached_price)
+          + charge(r.cached_explicit_tokens, k.cached_explicit_price) AS cached_amount,
+        charge(r.cache_write_tokens, k.cache_write_price)
+          + charge(r.cache_write_1h_tokens, k.cache_write_1h_price)   AS cache_write_amount,
+        charge(r.output_tokens, k.output_price)                    AS output_amount,
+        charge(r.reasoning_tokens, k.reasoning_price)              AS reasoning_amount,
+        charge(r.unsplit_tokens, least(k.input_price, k.cached_price))    AS unsplit_amount_min,
+        charge(r.unsplit_tokens, greatest(k.input_price, k.cached_price)) AS unsplit_amount_max
+    FROM request AS r
+    LEFT JOIN price_key AS k ON k.price_key = r.price_key
 );

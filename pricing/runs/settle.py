@@ -1,0 +1,198 @@
+"""Settlement: legs → requests and roll-ups, one transaction a batch, safe to repeat.
+
+gather: new legs, halves that waited, what the same keys settled before. decide: outcomes, tokens by
+line, owners, prices. persist: request rows, price keys, roll-up deltas, pending, the progress mark.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from metering.pairing import SKEW_MAX
+from metering.store.connect import transaction
+from pricing.directory import Directory
+from pricing.policy import Policy
+from pricing.runs.price_cells import PriceCells
+from pricing.runs.settle_odd import Decider, settle_odd_keys
+from pricing.runs.statements import run
+
+REACH_SECONDS: Final = 2 * 3600  # a key is looked up among requests that finished this close
+NODE_FORGOTTEN_AFTER: Final = timedelta(days=7)  # a node unseen this long holds nothing up
+ROLLUPS_OF_REQUESTS: Final = ("rollup_usage_hourly", "rollup_node_lines")
+ROLLUPS_OF_LEGS: Final = (
+    "rollup_node_work",
+    "rollup_latency",
+    "rollup_node_tenant",
+    "rollup_node_shape",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What one batch is settled by, as of its start."""
+
+    prices: PriceCells
+    policy: Policy
+    directory: Directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleReport:
+    """What one batch did. legs: new legs read; request_rows: rows appended, reversals included."""
+
+    legs: int
+    request_rows: int
+    settled_through_seq: int
+
+
+def settle_new(
+    cursor: duckdb.DuckDBPyConnection,
+    rules: Rules,
+    *,
+    now: datetime,
+    legs_max: int = 200_000,
+    expired: bool = False,
+) -> SettleReport:
+    """Settle the next `legs_max` legs at most. Running it again with nothing new changes nothing.
+
+    expired: nothing more can come (an offline file), so halves are given up at once.
+    """
+    from_seq, settle_seq = _progress(cursor)
+    to_seq = _last_seq(cursor, from_seq, legs_max)
+    if to_seq == from_seq:
+        return SettleReport(legs=0, request_rows=0, settled_through_seq=from_seq)
+    values = _values(rules, now, settle_seq + 1) | {
+        "from_seq": from_seq,
+        "to_seq": to_seq,
+        "expired": expired,
+        "cause": "late_half",
+    }
+    with transaction(cursor):
+        run(cursor, "settle_new_legs", values)
+        run(cursor, "settle_add_pending")
+        rows = _settle_candidates(cursor, rules, values)
+        for name in ROLLUPS_OF_LEGS:
+            run(cursor, name, values)
+        run(cursor, "settle_progress", values)
+    return SettleReport(legs=to_seq - from_seq, request_rows=rows, settled_through_seq=to_seq)
+
+
+def settle_due(cursor: duckdb.DuckDBPyConnection, rules: Rules, *, now: datetime) -> SettleReport:
+    """Give up halves whose other side can no longer come (contract.md §3, orphan rules)."""
+    from_seq, settle_seq = _progress(cursor)
+    orphan = timedelta(seconds=rules.policy.orphan_after_seconds)
+    silent = timedelta(seconds=rules.policy.silent_after_seconds)
+    values = _values(rules, now, settle_seq + 1) | {
+        "from_seq": from_seq,
+        "to_seq": from_seq,
+        "expired": True,
+        "cause": "orphaned",
+        "orphan_seconds": rules.policy.orphan_after_seconds,
+        "horizon_at": _naive(now - orphan),
+        "silent_horizon_at": _naive(now - silent),
+        "forgotten_at": _naive(now - NODE_FORGOTTEN_AFTER),
+    }
+    with transaction(cursor):
+        run(cursor, "settle_due_pending", values)
+        due = _count(cursor, "settle_count_candidates")
+        rows = _settle_candidates(cursor, rules, values) if due else 0
+        if due:
+            run(cursor, "settle_progress", values)
+    return SettleReport(legs=0, request_rows=rows, settled_through_seq=from_seq)
+
+
+def _settle_candidates(
+    cursor: duckdb.DuckDBPyConnection, rules: Rules, values: dict[str, Any]
+) -> int:
+    """Decide and persist what the candidates make; returns the request rows appended."""
+    run(cursor, "settle_hit_keys", values)
+    run(cursor, "settle_current", values)
+    if _count(cursor, "settle_count_hits"):
+        run(cursor, "settle_add_settled", values)
+    run(cursor, "settle_shapes")
+    run(cursor, "settle_outcomes", values)
+    settle_odd_keys(cursor, Decider(policy=rules.policy, expired=values["expired"]))
+    run(cursor, "settle_lines", values)
+    _register_directory(cursor, rules.directory)
+    run(cursor, "settle_owners", values)
+    rules.prices.register(cursor)
+    run(cursor, "settle_priced", values)
+    run(cursor, "settle_revisions", values)
+    run(cursor, "settle_forget_pending")
+    run(cursor, "settle_pending")
+    run(cursor, "insert_requests")
+    for name in ROLLUPS_OF_REQUESTS:
+        run(cursor, name, values)
+    return _count(cursor, "settle_count_settled")
+
+
+def _values(rules: Rules, now: datetime, settle_seq: int) -> dict[str, Any]:
+    policy = rules.policy
+    return {
+        "now": _naive(now),
+        "settle_seq": settle_seq,
+        "reach_seconds": REACH_SECONDS,
+        "skew_seconds": SKEW_MAX.total_seconds(),
+        "bill_aborted": policy.aborted == "bill",
+        "bill_undelivered": policy.undelivered == "bill_input",
+        "decode_only": policy.decode_only,
+    }
+
+
+def _register_directory(cursor: duckdb.DuckDBPyConnection, directory: Directory) -> None:
+    """The directory as tables that the SQL joins."""
+    text, time = pa.string(), pa.timestamp("us", tz="UTC")
+    tables: dict[str, tuple[list[tuple[Any, ...]], dict[str, pa.DataType]]] = {
+        "directory_key": (
+            list(directory.keys),
+            {"api_key_id": text, "tenant_id": text, "project_id": text},
+        ),
+        "directory_project": (
+            list(directory.projects),
+            {
+                "tenant_id": text,
+                "project_id": text,
+                "cost_centre_id": text,
+                "from_at": time,
+                "until_at": time,
+            },
+        ),
+        "directory_closed": (
+            list(directory.closed),
+            {"tenant_id": text, "month": pa.date32(), "start_at": time, "end_at": time},
+        ),
+        "directory_quarter": ([(t,) for t in directory.quarter_tenants], {"tenant_id": text}),
+        "directory_contract": ([(t,) for t in directory.contract_tenants], {"tenant_id": text}),
+    }
+    for name, (rows, types) in tables.items():
+        columns = [
+            pa.array([row[index] for row in rows], type=kind)
+            for index, kind in enumerate(types.values())
+        ]
+        cursor.register(name, pa.table(dict(zip(types, columns, strict=True))))
+
+
+def _progress(cursor: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    row = run(cursor, "settle_read_progress").fetchone()
+    if row is None:
+        raise RuntimeError("the usage store has no progress row: run `tokentill db upgrade`")
+    return row[0], row[1]
+
+
+def _last_seq(cursor: duckdb.DuckDBPyConnection, from_seq: int, legs_max: int) -> int:
+    values = {"from_seq": from_seq, "to_seq": from_seq + legs_max}
+    row = run(cursor, "settle_last_seq", values).fetchone()
+    return int(row[0]) if row and row[0] is not None else from_seq
+
+
+def _count(cursor: duckdb.DuckDBPyConnection, name: str) -> int:
+    row = run(cursor, name).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _naive(at: datetime) -> datetime:
+    """UTC without a zone, as the store keeps times."""
+    return at.astimezone(UTC).replace(tzinfo=None)

@@ -1,0 +1,3 @@
+-- settle_count_settled: request rows that this batch appends
+SELECT count(*)
+FROM settled

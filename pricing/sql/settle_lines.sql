@@ -1,0 +1,90 @@
+-- settle_lines: outcomes with the tokens of their legs → temp table line_set
+-- grain:  request_id, part
+-- units:  tokens; the lines uncached … reasoning are disjoint
+-- rules:  the same as pricing/rating.py split_tokens
+CREATE OR REPLACE TEMP TABLE line_set AS
+WITH joined AS (
+    SELECT
+        o.*,
+        i.input_tokens                                     AS n,
+        CASE o.split_rule WHEN 'leg' THEN i.cached_input_tokens WHEN 'none' THEN 0 END AS h,
+        CASE o.split_rule WHEN 'leg' THEN coalesce(i.cached_explicit_tokens, 0) ELSE 0 END AS e,
+        coalesce(i.cache_write_tokens, 0)                  AS w,
+        coalesce(i.cache_write_1h_tokens, 0)               AS w1,
+        d.output_tokens                                    AS out,
+        coalesce(d.reasoning_tokens, 0)                    AS think,
+        i.stage AS input_stage, d.stage AS output_stage,
+        i.node_id AS input_node_id, d.node_id AS output_node_id,
+        i.started_at AS input_started_at,
+        coalesce(d.started_at, i.started_at)               AS started_at,
+        coalesce(d.finished_at, i.finished_at)             AS finished_at,
+        coalesce(d.tenant_id, i.tenant_id)                 AS tenant_id,
+        coalesce(d.project_id, i.project_id)               AS project_id,
+        coalesce(d.api_key_id, i.api_key_id)               AS api_key_id,
+        coalesce(d.model_id, i.model_id)                   AS model_id,
+        coalesce(d.operation, i.operation)                 AS operation,
+        coalesce(d.service_tier, i.service_tier)           AS service_tier,
+        coalesce(i.region, d.region)                       AS region,
+        coalesce(d.pool, i.pool)                           AS pool,
+        coalesce(d.join_key, i.join_key)                   AS join_key,
+        coalesce(i.event_id::VARCHAR, '') || coalesce(i.content_hash::VARCHAR, '')
+          || coalesce(d.event_id::VARCHAR, '') || coalesce(d.content_hash::VARCHAR, '') AS leg_digest,
+          (coalesce(i.cached_input_tokens > i.input_tokens, false)
+           OR coalesce(d.cached_input_tokens > d.input_tokens, false)
+           OR coalesce(coalesce(h, 0) + w > n, false)
+           OR coalesce(e > h, false) OR w1 > w)::INT       * $flag_cached_exceeds_input
+        + coalesce(i.stage = 'prefill' AND i.event_id <> d.event_id
+           AND i.cached_input_tokens <> d.cached_input_tokens, false)::INT
+                                                           * $flag_decode_cached_differs
+        + coalesce(h = n AND n > 0, false)::INT            * $flag_cached_equals_input
+        + coalesce(i.stage = 'prefill' AND i.finished_at > d.finished_at, false)::INT
+                                                           * $flag_clock_skew
+        + coalesce(i.tenant_id <> d.tenant_id, false)::INT * $flag_owner_mismatch
+        + coalesce(i.model_id <> d.model_id, false)::INT   * $flag_model_differs
+        + coalesce(i.stage = 'prefill' AND i.status <> 'ok' AND d.status = 'ok', false)::INT
+                                                           * $flag_prefill_status_differs
+        + coalesce(d.reasoning_tokens > d.output_tokens, false)::INT
+                                                           * $flag_reasoning_exceeds_output
+        + (coalesce(d.retractions, i.retractions, 0) > 0)::INT * $flag_retracted
+        + (coalesce(d.status, i.status) = 'aborted')::INT  * $flag_aborted AS found
+    FROM outcome AS o
+    LEFT JOIN candidate AS i ON i.event_id = o.input_leg_id
+    LEFT JOIN candidate AS d ON d.event_id = o.output_leg_id
+    WHERE o.disposition <> 'waiting'
+),
+checked AS (
+    SELECT
+        *,
+        h IS NOT NULL AND n IS NOT NULL AND h + w <= n AND e <= h AND w1 <= w AS is_split,
+        w1 <= w AND w <= n                                                    AS is_write
+    FROM joined
+)
+SELECT
+    request_id, part, disposition, reason, input_leg_id, output_leg_id, key_hash,
+    (part = 0)::BIGINT AS request_count,
+    coalesce(
+        billing_at,
+        CASE WHEN input_stage = 'prefill' THEN input_started_at END,
+        started_at
+    ) AS billing_at,
+    finished_at, tenant_id, project_id, api_key_id, model_id, operation, service_tier, region,
+    pool, join_key, input_stage, output_stage, input_node_id, output_node_id, leg_digest,
+    n AS input_tokens,
+    coalesce(tier_input_tokens, n)    AS tier_input_tokens,
+    coalesce(tier_output_tokens, out) AS tier_output_tokens,
+    CASE WHEN is_split THEN n - h - w ELSE 0 END              AS uncached_tokens,
+    CASE WHEN is_split THEN h - e ELSE 0 END                  AS cached_tokens,
+    CASE WHEN is_split THEN e ELSE 0 END                      AS cached_explicit_tokens,
+    CASE WHEN is_split OR is_write THEN w - w1 ELSE 0 END     AS cache_write_tokens,
+    CASE WHEN is_split OR is_write THEN w1 ELSE 0 END         AS cache_write_1h_tokens,
+    CASE
+        WHEN is_split OR n IS NULL THEN 0
+        WHEN is_write THEN n - w
+        ELSE n
+    END                                                       AS unsplit_tokens,
+    CASE WHEN think <= out THEN out - think ELSE coalesce(out, 0) END AS output_tokens,
+    CASE WHEN think <= out THEN think ELSE 0 END              AS reasoning_tokens,
+    output_leg_id IS NULL OR out IS NOT NULL                  AS output_known,
+    input_leg_id IS NULL OR n IS NOT NULL                     AS input_known,
+    flags | found                                             AS flags
+FROM checked
