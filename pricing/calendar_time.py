@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -88,6 +89,12 @@ def months_after(start: date, months: int) -> date:
     return date(year, month, min(start.day, monthrange(year, month)[1]))
 
 
+def months_between(start: date, end: date) -> int:
+    """Calendar months from the month of `start` to that of `end`, whatever the days."""
+    return (end.year - start.year) * MONTHS_PER_YEAR + end.month - start.month
+
+
+@lru_cache(maxsize=4096)
 def asset_month(start: date, index: int, zone: ZoneInfo) -> Window:
     """The UTC window of the month of age `index` (0-based) of an asset in service from `start`."""
     first, last = (

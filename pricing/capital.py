@@ -10,10 +10,11 @@ from datetime import date
 from decimal import Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from metering.windows import MONTHS_PER_YEAR, Window
-from pricing.calendar_time import ServicePeriod, asset_month, length_seconds
+from pricing.calendar_time import ServicePeriod, asset_month, length_seconds, months_between
 from pricing.formula import Exact
 
 ROOT_DIGITS = 40
@@ -109,6 +110,7 @@ def annuity(asset: Asset) -> Decimal:
         return present * capital_recovery_factor(rate, asset.life_months)
 
 
+@lru_cache(maxsize=1024)
 def monthly_charges(asset: Asset) -> Sequence[Fraction]:
     """Charge of each month of the life, first to last, in the currency of the asset."""
     if asset.method is Method.ANNUITY:
@@ -125,12 +127,18 @@ def capital_charge(asset: Asset, *, in_service: date, window: Window, zone: Zone
     in_service: the local day in `zone` on which its life starts. Each month of age carries its
     charge evenly over its real seconds; before and after the life the charge is 0.
     """
+    charges = monthly_charges(asset)
+    asked = ServicePeriod(window.start_at, window.end_at)
+    first_day, last_day = (at.astimezone(zone).date() for at in (window.start_at, window.end_at))
     whole = Fraction(0)
-    for index, charge in enumerate(monthly_charges(asset)):
+    for index in range(
+        max(months_between(in_service, first_day) - 1, 0),
+        min(months_between(in_service, last_day) + 1, len(charges)),
+    ):
         month = asset_month(in_service, index, zone)
-        part = ServicePeriod(window.start_at, window.end_at).within(month)
+        part = asked.within(month)
         if part:
-            whole += charge * length_seconds(part) / length_seconds(month)
+            whole += charges[index] * length_seconds(part) / length_seconds(month)
     return whole
 
 
