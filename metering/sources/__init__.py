@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from metering.errors import ConfigInvalid
-from metering.sources import sglang_export
+from metering.sources import sglang_export, usage_ndjson
 from metering.sources.record import NodeIdentity, Parser, Row
 
 PARSERS: Final[Mapping[str, Parser]] = {
     sglang_export.FORMAT: sglang_export.parse,
+    usage_ndjson.FORMAT: usage_ndjson.parse,
 }
 
 

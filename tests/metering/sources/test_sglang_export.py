@@ -1,7 +1,6 @@
 """SGLang's export file, line by line (facts of versions 0.5.6 to 0.5.23)."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
