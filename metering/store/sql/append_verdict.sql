@@ -103,11 +103,11 @@ SELECT
         coalesce(reasoning_tokens::VARCHAR, '-'), coalesce(status, '-')
     )), 32)::UUID AS content_hash,
     CASE
-        WHEN stage IN ('prefill', 'decode') AND join_key IS NOT NULL
+        WHEN stage IN ('prefill', 'decode') AND join_key <> ''
             THEN hash(coalesce(pool, ''), join_key)
-        WHEN stage = 'unified' AND group_id IS NOT NULL THEN hash(coalesce(pool, ''), group_id)
+        WHEN stage = 'unified' AND group_id <> '' THEN hash(coalesce(pool, ''), group_id)
     END AS key_hash,
     finished_at,
     node_id,
-    tenant_id
+    nullif(tenant_id, '') AS tenant_id
 FROM incoming
