@@ -5,31 +5,27 @@ row, and why, is contract.md §2; docs/decisions/0002-exactly-once.md tells the 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 
 import duckdb
 import pyarrow as pa
 
 from metering.store.batches import (
     Answer,
+    Batch,
     LegBatch,
     Listed,
+    SampleBatch,
     incoming_table,
     naive,
     refused_table,
 )
 from metering.store.connect import transaction
-from metering.store.sql_text import read_sql
+from metering.store.judge import find_known, judge, sql
 
-CLOCK_AHEAD = timedelta(hours=48)
-CLOCK_BACK = timedelta(days=400)
 LISTED_MAX = 1_000  # records of one batch that an answer lists
-RANGES_MAX = 32  # time ranges of one lookup; more days are joined into fewer ranges
-RANGE_MARGIN = timedelta(minutes=1)  # a newer parser may have rounded the finish another way
-
-_sql = partial(read_sql, "metering.store")
 
 
 def append_legs(
@@ -46,79 +42,59 @@ def append_legs(
     The caller holds `Store.write_lock`. On any error nothing of any batch is stored.
     """
     with transaction(cursor):
-        outcomes = Counter[tuple[int, str]]()
-        listed: list[tuple[int, Listed]] = []
+        outcomes, listed = Counter[tuple[int, str]](), list[tuple[int, Listed]]()
         if any(batch.table.num_rows for batch in batches):
-            cursor.register("incoming", incoming_table(batches))
-            try:
-                _judge(cursor, check_clock)
-                outcomes = _store(cursor, now)
+            with _registered(cursor, "incoming", incoming_table(batches)):
+                find_known(cursor, "leg", check_clock)
+                _claim_foreign_ids(cursor)
+                outcomes = judge(cursor)
+                _store_legs(cursor, outcomes, now)
                 listed = _set_aside(cursor, outcomes, now)
-            finally:
-                cursor.unregister("incoming")
         _keep_refused(cursor, batches, now)
         _move_watermarks(cursor, batches, now)
-    return [
-        _answer(batch, outcomes, i, [found for number, found in listed if number == i])
-        for i, batch in enumerate(batches)
-    ]
+    return _answers(batches, outcomes, listed)
 
 
-def _judge(cursor: duckdb.DuckDBPyConnection, check_clock: datetime | None) -> None:
-    """Leave the temporary table `judged`: the outcome of each row of `incoming`."""
-    bounds = {
-        "earliest_at": naive(check_clock - CLOCK_BACK) if check_clock else None,
-        "latest_at": naive(check_clock + CLOCK_AHEAD) if check_clock else None,
-    }
-    cursor.execute(_sql("append_verdict"), bounds)
-    cursor.execute(_sql("append_known_none"))
-    days = cursor.execute(_sql("append_days")).fetchall()
-    for first_at, last_at in lookup_ranges(days):
-        cursor.execute(_sql("append_known"), {"first_at": first_at, "last_at": last_at})
-    _claim_foreign_ids(cursor)
-    cursor.execute(_sql("append_judged"))
+def append_samples(
+    cursor: duckdb.DuckDBPyConnection,
+    batches: Sequence[SampleBatch],
+    now: datetime,
+    *,
+    check_clock: datetime | None = None,
+) -> list[Answer]:
+    """Store node samples in one transaction; a scrape that is stored already is a duplicate.
 
-
-def lookup_ranges(
-    days: Iterable[tuple[date, datetime, datetime]],
-) -> list[tuple[datetime, datetime]]:
-    """At most RANGES_MAX time ranges, disjoint and in order, that cover the days' own ranges.
-
-    One row with a wrong time costs one more range, not a scan of all that lies between.
+    Times as in `append_legs`. A rejected sample is answered, not kept: no money hangs on it.
     """
-    ranges: list[tuple[datetime, datetime]] = []
-    for _day, first_at, last_at in days:
-        start_at, end_at = first_at - RANGE_MARGIN, last_at + RANGE_MARGIN
-        if ranges and start_at <= ranges[-1][1]:
-            ranges[-1] = (ranges[-1][0], end_at)
-        else:
-            ranges.append((start_at, end_at))
-    stride = -(-len(ranges) // RANGES_MAX) or 1
-    chunks = [ranges[i : i + stride] for i in range(0, len(ranges), stride)]
-    return [(chunk[0][0], chunk[-1][1]) for chunk in chunks]
+    with transaction(cursor):
+        outcomes, listed = Counter[tuple[int, str]](), list[tuple[int, Listed]]()
+        if any(batch.table.num_rows for batch in batches):
+            with _registered(cursor, "incoming", incoming_table(batches)):
+                find_known(cursor, "sample", check_clock)
+                outcomes = judge(cursor)
+                cursor.execute(sql("sample_store"), {"ingested_at": naive(now)})
+                listed = _listed(cursor, "sample_listed")
+        _move_watermarks(cursor, batches, now)
+    return _answers(batches, outcomes, listed)
 
 
 def _claim_foreign_ids(cursor: duckdb.DuckDBPyConnection) -> None:
     """Take the ids that senders chose; those taken before become `known`."""
-    (foreign,) = cursor.execute(_sql("append_foreign_wanted")).fetchall()[0]
-    if not foreign:
+    (wanted,) = cursor.execute(sql("append_foreign_wanted")).fetchall()[0]
+    if not wanted:
         return
-    claimed: pa.Table = cursor.execute(_sql("append_foreign")).to_arrow_table()
-    if claimed.num_rows == foreign:
-        return
-    cursor.register("claimed", claimed)
-    cursor.execute(_sql("append_foreign_known"))
-    cursor.unregister("claimed")
+    claimed: pa.Table = cursor.execute(sql("append_foreign")).to_arrow_table()
+    if claimed.num_rows < wanted:
+        with _registered(cursor, "claimed", claimed):
+            cursor.execute(sql("append_foreign_known"))
 
 
-def _store(cursor: duckdb.DuckDBPyConnection, now: datetime) -> Counter[tuple[int, str]]:
-    """Accepted rows into `leg`; how many rows of each batch had each outcome."""
-    rows = cursor.execute(_sql("append_counts")).fetchall()
-    outcomes = Counter({(batch, outcome): records for batch, outcome, records in rows})
+def _store_legs(
+    cursor: duckdb.DuckDBPyConnection, outcomes: Counter[tuple[int, str]], now: datetime
+) -> None:
     if any(outcome == "accepted" for _batch, outcome in outcomes):
-        (last_seq,) = cursor.execute(_sql("append_last_seq")).fetchall()[0]
-        cursor.execute(_sql("append_leg"), {"after_seq": last_seq, "ingested_at": naive(now)})
-    return outcomes
+        (last_seq,) = cursor.execute(sql("append_last_seq")).fetchall()[0]
+        cursor.execute(sql("leg_store"), {"after_seq": last_seq, "ingested_at": naive(now)})
 
 
 def _set_aside(
@@ -127,9 +103,13 @@ def _set_aside(
     """Rejected, conflicting and reattributed rows into `quarantine`; what their senders hear."""
     if all(outcome in {"accepted", "duplicate"} for _batch, outcome in outcomes):
         return []
-    cursor.execute(_sql("append_findings"))
-    cursor.execute(_sql("append_quarantine"), {"received_at": naive(now)})
-    rows = cursor.execute(_sql("append_listed"), {"listed_max": LISTED_MAX}).fetchall()
+    cursor.execute(sql("append_findings"))
+    cursor.execute(sql("append_quarantine"), {"received_at": naive(now)})
+    return _listed(cursor, "leg_listed")
+
+
+def _listed(cursor: duckdb.DuckDBPyConnection, query: str) -> list[tuple[int, Listed]]:
+    rows = cursor.execute(sql(query), {"listed_max": LISTED_MAX}).fetchall()
     return [(batch, Listed(*record)) for batch, *record in rows]
 
 
@@ -137,13 +117,12 @@ def _keep_refused(
     cursor: duckdb.DuckDBPyConnection, batches: Sequence[LegBatch], now: datetime
 ) -> None:
     if any(batch.refused for batch in batches):
-        cursor.register("refused", refused_table(batches))
-        cursor.execute(_sql("append_refused"), {"received_at": naive(now)})
-        cursor.unregister("refused")
+        with _registered(cursor, "refused", refused_table(batches)):
+            cursor.execute(sql("append_refused"), {"received_at": naive(now)})
 
 
 def _move_watermarks(
-    cursor: duckdb.DuckDBPyConnection, batches: Sequence[LegBatch], now: datetime
+    cursor: duckdb.DuckDBPyConnection, batches: Sequence[Batch], now: datetime
 ) -> None:
     """One row for each node and stage that said how far it has sent."""
     latest: dict[tuple[str, str | None, str | None], datetime] = {}
@@ -159,22 +138,39 @@ def _move_watermarks(
             "watermark_at": naive(watermark_at),
             "seen_at": naive(now),
         }
-        cursor.execute(_sql("append_watermark"), row)
+        cursor.execute(sql("append_watermark"), row)
 
 
-def _answer(
-    batch: LegBatch,
+def _answers(
+    batches: Sequence[Batch],
     outcomes: Counter[tuple[int, str]],
-    number: int,
-    listed: Sequence[Listed],
-) -> Answer:
-    refused = [Listed(one.index, "rejected", one.field, one.reason) for one in batch.refused]
-    records = sorted([*listed, *refused], key=lambda one: -1 if one.index is None else one.index)
-    return Answer(
-        accepted=outcomes[number, "accepted"],
-        duplicate=outcomes[number, "duplicate"],
-        conflict=outcomes[number, "conflict"],
-        reattributed=outcomes[number, "reattributed"],
-        rejected=outcomes[number, "rejected"] + len(refused),
-        records=tuple(records[:LISTED_MAX]),
-    )
+    listed: Sequence[tuple[int, Listed]],
+) -> list[Answer]:
+    answers = []
+    for number, batch in enumerate(batches):
+        refused = [Listed(one.index, "rejected", one.field, one.reason) for one in batch.refused]
+        records = [record for of_batch, record in listed if of_batch == number] + refused
+        answers.append(
+            Answer(
+                accepted=outcomes[number, "accepted"],
+                duplicate=outcomes[number, "duplicate"],
+                conflict=outcomes[number, "conflict"],
+                reattributed=outcomes[number, "reattributed"],
+                rejected=outcomes[number, "rejected"] + len(refused),
+                records=tuple(sorted(records, key=_place)[:LISTED_MAX]),
+            )
+        )
+    return answers
+
+
+def _place(record: Listed) -> int:
+    return -1 if record.index is None else record.index
+
+
+@contextmanager
+def _registered(cursor: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> Iterator[None]:
+    cursor.register(name, table)
+    try:
+        yield
+    finally:
+        cursor.unregister(name)

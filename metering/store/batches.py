@@ -1,7 +1,7 @@
 """What a sender hands in, and the Arrow tables that the SQL of append.py reads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
@@ -25,20 +25,18 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LegBatch:
-    """One sender's batch of legs.
+class Batch:
+    """What one sender hands in at once.
 
-    table: rows in metering.wire.LEG_SCHEMA. sender: the credential; in a usage file the tenant.
-    foreign: whether the sender chose the event ids itself, for all rows or row by row.
-    places: index of each row in the body where refused records left gaps; None: 0, 1, 2, …
-    watermark_at: UTC; all lines of `node` written before it have been sent.
+    sender: the credential; in a usage file the tenant. places: index of each row in the body, where
+    refused records left gaps; None: 0, 1, 2, … watermark_at: UTC; all lines of `node` written
+    before it have been sent.
     """
 
     table: pa.Table
     sender: str
-    foreign: bool | pa.Array = False
     places: pa.Array | None = None
-    refused: Sequence[Refused] = field(default=())
+    refused: Sequence[Refused] = ()
     node: str | None = None
     stage: str | None = None
     pool: str | None = None
@@ -47,7 +45,21 @@ class LegBatch:
     @property
     def records(self) -> int:
         """Records of the batch, readable or not."""
-        return self.table.num_rows + len(self.refused)
+        return len(self.table) + len(self.refused)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegBatch(Batch):
+    """Legs, in metering.wire.LEG_SCHEMA.
+
+    foreign: whether the sender chose the event ids itself, for all rows or row by row.
+    """
+
+    foreign: bool | pa.Array = False
+
+
+class SampleBatch(Batch):
+    """Node samples, in metering.wire.SAMPLE_SCHEMA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +84,7 @@ class Answer:
     records: tuple[Listed, ...] = ()
 
 
-def incoming_table(batches: Sequence[LegBatch]) -> pa.Table:
+def incoming_table(batches: Sequence[Batch]) -> pa.Table:
     """All rows of `batches` with row, batch, record (place in the body), is_foreign and sender.
 
     Times lose their zone, which is UTC: the store's TIMESTAMP columns are naive UTC.
@@ -110,10 +122,10 @@ def naive(at: datetime | None) -> datetime | None:
     return None if at is None else at.replace(tzinfo=None)
 
 
-def _with_origin(batch: LegBatch, number: int) -> pa.Table:
+def _with_origin(batch: Batch, number: int) -> pa.Table:
     rows = batch.table.num_rows
     table = without_zone(batch.table)
-    foreign = batch.foreign
+    foreign = batch.foreign if isinstance(batch, LegBatch) else False
     places = batch.places if batch.places is not None else pa.array(range(rows), pa.int64())
     origin = {
         "batch": pa.repeat(pa.scalar(number, pa.int32()), rows),

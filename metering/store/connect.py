@@ -16,7 +16,7 @@ import duckdb
 from metering.errors import StoreHeld, StoreUnavailable
 from metering.store.migrations_folder import usage_versions
 
-SETTINGS = {
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,  # nothing is fetched at run time
     "autoload_known_extensions": False,
     "python_enable_replacements": False,  # SQL sees registered tables only, not local variables

@@ -1,4 +1,4 @@
--- append_listed: what a sender must hear of its batch, record by record
+-- leg_listed: what a sender must hear of its batch, record by record
 -- grain:   record of a batch, the first $listed_max of each
 SELECT
     batch,

@@ -1,4 +1,4 @@
--- append_verdict: incoming rows → one verdict each: its ids and hashes, and its first fault or NULL
+-- leg_verdict: incoming rows → one verdict each: its ids and hashes, and its first fault or NULL
 -- grain:   row of the registered Arrow table `incoming`
 -- units:   tokens 0..10^12; times UTC; text at most 512 characters; maps at most 32 entries
 -- window:  $earliest_at..$latest_at, inclusive; NULL: times are not held against a clock

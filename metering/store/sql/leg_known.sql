@@ -1,4 +1,4 @@
--- append_known: legs of the batch that are stored already, looked for in one time range
+-- leg_known: legs of the batch that are stored already, looked for in one time range
 -- grain:   event_id
 -- window:  finished_at in $first_at..$last_at, inclusive: constants, so that zone maps skip the rest
 -- why group: on DuckLake a resend may lie in leg twice; the first stands

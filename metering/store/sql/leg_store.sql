@@ -1,4 +1,4 @@
--- append_leg: accepted rows → leg
+-- leg_store: accepted rows → leg
 -- grain:   event_id
 -- units:   seconds; one that is not a finite number is unknown, so NULL, as is an empty name
 -- window:  $after_seq: the last ingest_seq so far; $ingested_at UTC
