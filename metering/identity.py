@@ -92,12 +92,12 @@ def owner_of(labels: object, names: LabelNames) -> Owner:
     return Owner(tenant, project, api_key, tier, clean_labels(rest) or None)
 
 
-def labels_from_header(header: str) -> object:
-    """The labels in a header such as x-custom-labels: its JSON value, or the text as it came."""
+def labels_from_json(text: str | bytes) -> object:
+    """The value of a header such as x-custom-labels: its JSON, or the text as it came."""
     try:
-        value: object = json.loads(header)
+        value: object = json.loads(text)
     except (ValueError, RecursionError):
-        return header
+        return text if isinstance(text, str) else text.decode("utf-8", "replace")
     return value
 
 

@@ -84,18 +84,32 @@ def checked_count(name: str, value: object) -> int | None:
     return value
 
 
-def epoch_microseconds(name: str, text: bytes) -> int:
-    """Microseconds since 1970 of decimal seconds, rounded down, exactly (never through a float)."""
+def instant(name: str, text: bytes) -> datetime:
+    """The UTC time of decimal seconds since 1970, rounded down to microseconds.
+
+    Exact: the decimal text never passes through a float.
+    """
     whole, point, fraction = text.partition(b".")
-    if whole.isdigit() and (fraction.isdigit() or not point) and len(whole) <= _DIGITS_MAX:
-        if len(fraction) != _FRACTION_DIGITS:
-            fraction = fraction[:_FRACTION_DIGITS].ljust(_FRACTION_DIGITS, b"0")
-        microseconds = int(whole + fraction)
+    if whole.isdigit() and (fraction.isdigit() or not point) and len(text) <= _DIGITS_MAX:
+        seconds = int(whole)
+        microseconds = int(fraction[:_FRACTION_DIGITS].ljust(_FRACTION_DIGITS, b"0"))
     else:
-        microseconds = _floor_microseconds(name, text)
-    if not 0 <= microseconds <= EPOCH_SECONDS_MAX * MICROSECONDS_PER_SECOND:
+        exact = floor_to_microseconds(decimal_seconds(name, text))
+        seconds, microseconds = divmod(exact, MICROSECONDS_PER_SECOND)
+    if not 0 < seconds <= EPOCH_SECONDS_MAX:
         raise UsageInvalid(name, f"expected seconds since 1970, got {shown(text)}")
-    return microseconds
+    return EPOCH + timedelta(0, seconds, microseconds)
+
+
+def shifted(at: tuple[str, bytes], by: tuple[str, bytes], sign: int) -> datetime:
+    """The instant `at` moved by the duration `by`, both named decimal seconds; exact, rounded down.
+
+    sign: 1 later, -1 earlier.
+    """
+    instant(*at)  # bounds
+    moved = _EXACT.fma(decimal_seconds(*by), sign, decimal_seconds(*at))
+    exact = divmod(floor_to_microseconds(moved), MICROSECONDS_PER_SECOND)
+    return instant(by[0], b"%d.%06d" % exact)
 
 
 def decimal_seconds(name: str, text: bytes) -> Decimal:
@@ -113,12 +127,3 @@ def floor_to_microseconds(seconds: Decimal) -> int:
     """Whole microseconds at or before `seconds`."""
     scaled = _EXACT.scaleb(seconds, _FRACTION_DIGITS)
     return int(scaled.to_integral_value(ROUND_FLOOR, context=_EXACT))
-
-
-def instant(microseconds: int) -> datetime:
-    """The UTC time of `microseconds` since 1970."""
-    return EPOCH + timedelta(microseconds=microseconds)
-
-
-def _floor_microseconds(name: str, text: bytes) -> int:
-    return floor_to_microseconds(decimal_seconds(name, text))

@@ -10,7 +10,8 @@ from typing import Final
 import msgspec
 
 from metering.sources.record import NodeIdentity, Row
-from metering.sources.sglang_meta import MetaInfo, Parameters, to_row
+from metering.sources.sglang_fields import MetaInfo, Parameters
+from metering.sources.sglang_meta import to_row
 from metering.sources.sglang_tolerant import read_line
 from metering.usage import event_id
 

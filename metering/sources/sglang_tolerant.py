@@ -13,7 +13,7 @@ import msgspec
 
 from metering.errors import UsageInvalid
 from metering.sources.record import checked_count
-from metering.sources.sglang_meta import (
+from metering.sources.sglang_fields import (
     ABSENT,
     CachedTokens,
     FinishReason,
@@ -104,7 +104,7 @@ def parameters(values: Mapping[str, Any]) -> Parameters:
         sampling_params=_sampling(sampling) if isinstance(sampling, dict) else None,
         lora_path=_text(values.get("lora_path")),
         lora_id=_text(values.get("lora_id")),
-        custom_labels=values.get("custom_labels"),
+        custom_labels=_raw(values.get("custom_labels")),
         bootstrap_host=_text(values.get("bootstrap_host")),
         bootstrap_port=_whole(values.get("bootstrap_port")),
         bootstrap_room=_whole(values.get("bootstrap_room")),

@@ -10,7 +10,7 @@ from metering.identity import (
     LabelNames,
     bounded,
     clean_labels,
-    labels_from_header,
+    labels_from_json,
     owner_of,
 )
 from metering.usage import LABELS_MAX, TEXT_LENGTH_MAX
@@ -76,9 +76,9 @@ def test_too_many_labels_are_counted() -> None:
 
 def test_a_header_that_is_no_json_is_kept_as_text() -> None:
     """x-custom-labels holds JSON; anything else is malformed, not an error."""
-    assert labels_from_header('{"tenant": "acme"}') == {"tenant": "acme"}
-    assert labels_from_header("tenant=acme") == "tenant=acme"
-    assert labels_from_header("[" * 100_000) == "[" * 100_000
+    assert labels_from_json('{"tenant": "acme"}') == {"tenant": "acme"}
+    assert labels_from_json("tenant=acme") == "tenant=acme"
+    assert labels_from_json("[" * 100_000) == "[" * 100_000
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=700)
