@@ -1,0 +1,13 @@
+"""Alembic's environment of the ledger; pricing/ledger/upgrade.py hands the connection over."""
+
+from alembic import context
+
+from pricing.ledger.tables import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    render_as_batch=True,  # SQLite alters a table by building it anew
+)
+with context.begin_transaction():
+    context.run_migrations()
