@@ -2,9 +2,10 @@
 
 import typer
 
-from pricing import cli_revenue
+from pricing import cli_rate, cli_revenue
 
 
 def register(app: typer.Typer) -> None:
     """Add pricing's commands to `app`."""
+    cli_rate.register(app)
     cli_revenue.register(app)
