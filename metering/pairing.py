@@ -27,7 +27,7 @@ class PairLeg:
     group_size: int | None = None
 
     def order(self) -> tuple[datetime, str]:
-        """By finish; equal times by id, so that the answer never depends on arrival."""
+        """By finish (UTC); equal times by id, so that the answer never depends on arrival."""
         return (self.finished_at, self.event_id)
 
 

@@ -9,7 +9,8 @@ from tests.house.tree import CORE, Function, Source, require_none
 UNIT = re.compile(
     r"\b(tokens?|seconds?|minutes?|hours?|days?|months?|years?|UTC|bytes?|ratios?|shares?|percent"
     r"|currency|money|amounts?|prices?|units?|counts?|rows?|watts?|kWh|joules?|cards?|requests?"
-    r"|legs?|digits?|bits?|0–1|exact)\b",
+    r"|legs?|digits?|bits?|0–1|exact|kW|periods?|rates?|yearly|monthly|how (?:often|many)"
+    r"|number of)\b",
     re.IGNORECASE,
 )
 QUANTITIES = {"int", "float", "Decimal", "Fraction", "timedelta", "datetime"}
@@ -29,6 +30,8 @@ def public(source: Source) -> Iterator[Function | ast.ClassDef]:
 
 def quantities(function: Function) -> set[str]:
     """Names of quantity types in the signature of `function`."""
+    if isinstance(function.returns, ast.Name) and function.returns.id in {"str", "bool"}:
+        return set()  # text and yes or no have no unit
     annotations = [a.annotation for a in (*function.args.args, *function.args.kwonlyargs)]
     found = {
         node.id

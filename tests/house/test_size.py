@@ -7,11 +7,12 @@ FUNCTION_LINES_MAX = 50
 
 
 def test_files_are_short() -> None:
-    """At most 400 lines, tests and SQL included."""
+    """At most 400 lines, tests and SQL included; a migration is history and is not split."""
     offences = [
         f"{path} has {lines} lines"
         for path in FILES
         if path.endswith((".py", ".sql"))
+        and not path.startswith("migrations/")
         and (lines := len((ROOT / path).read_text(encoding="utf-8").splitlines())) > FILE_LINES_MAX
     ]
     require_none(offences, f"Over {FILE_LINES_MAX} lines; split the file by the nouns it owns:")

@@ -13,10 +13,23 @@ def read(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
 
 
+def makes_rows(text: str) -> bool:
+    """Whether the statement answers or inserts more than one figure or mark."""
+    statement = re.sub(r"--.*", "", text).strip()
+    return not re.match(r"(UPDATE|DELETE|SELECT\s+(coalesce\()?(max|count)\()", statement)
+
+
 def test_a_query_says_its_grain() -> None:
-    """Header: what it makes of what, one row per what, in which units and window."""
-    offences = [path for path in QUERIES if not re.match(r"(--.*\n)*-- grain:", read(path))]
-    require_none(offences, "Begin with comment lines: -- name: what; -- grain: …; -- units: …:")
+    """Header: what it makes of what; and where it makes rows, one row per what."""
+    offences = [
+        path
+        for path in QUERIES
+        if not read(path).startswith(f"-- {PurePosixPath(path).stem}: ")
+        or (makes_rows(read(path)) and not re.match(r"(--.*\n)*-- grain:", read(path)))
+    ]
+    require_none(
+        offences, "Begin with comment lines: -- NAME: what it does; -- grain: one row per …:"
+    )
 
 
 def test_a_file_holds_one_statement() -> None:

@@ -23,6 +23,8 @@ EDGE_FILES = (
     "pricing/settings.py",  # pydantic-settings reads the environment
     "pricing/jobs.py",  # APScheduler wiring
     "pricing/client.py",  # HTTP
+    "pricing/internal_rate.py",  # pyxirr finds the root
+    "pricing/monte_carlo.py",  # numpy draws the samples
     "pricing/demo*.py",  # the whole product in one process group
 )
 
