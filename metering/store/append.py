@@ -23,7 +23,7 @@ from metering.store.batches import (
     refused_table,
 )
 from metering.store.connect import transaction
-from metering.store.judge import find_known, judge, sql
+from metering.store.judge import LEG, SAMPLE, find_known, judge, sql
 
 LISTED_MAX = 1_000  # records of one batch that an answer lists
 
@@ -45,7 +45,7 @@ def append_legs(
         outcomes, listed = Counter[tuple[int, str]](), list[tuple[int, Listed]]()
         if any(batch.table.num_rows for batch in batches):
             with _registered(cursor, "incoming", incoming_table(batches)):
-                find_known(cursor, "leg", check_clock)
+                find_known(cursor, LEG, check_clock)
                 _claim_foreign_ids(cursor)
                 outcomes = judge(cursor)
                 _store_legs(cursor, outcomes, now)
@@ -70,7 +70,7 @@ def append_samples(
         outcomes, listed = Counter[tuple[int, str]](), list[tuple[int, Listed]]()
         if any(batch.table.num_rows for batch in batches):
             with _registered(cursor, "incoming", incoming_table(batches)):
-                find_known(cursor, "sample", check_clock)
+                find_known(cursor, SAMPLE, check_clock)
                 outcomes = judge(cursor)
                 cursor.execute(sql("sample_store"), {"ingested_at": naive(now)})
                 listed = _listed(cursor, "sample_listed")

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from functools import partial
+from typing import NamedTuple
 
 import duckdb
 
@@ -18,21 +19,34 @@ RANGE_MARGIN = timedelta(minutes=1)  # a newer parser may have rounded the finis
 sql = partial(read_sql, "metering.store")
 
 
-def find_known(cursor: duckdb.DuckDBPyConnection, kind: str, check_clock: datetime | None) -> None:
+class Questions(NamedTuple):
+    """The two queries in which legs and samples differ, by name."""
+
+    verdict: str
+    known: str
+
+
+LEG = Questions("leg_verdict", "leg_known")
+SAMPLE = Questions("sample_verdict", "sample_known")
+
+
+def find_known(
+    cursor: duckdb.DuckDBPyConnection, ask: Questions, check_clock: datetime | None
+) -> None:
     """Leave the tables `verdict` (faults and ids of `incoming`) and `known` (what is stored).
 
-    kind: "leg" or "sample". check_clock: UTC; a time more than 48 h after or 400 days before it is
-    a fault; None: times are not held against a clock.
+    check_clock: UTC; a time more than 48 h after or 400 days before it is a fault; None: times are
+    not held against a clock.
     """
     bounds = {
         "earliest_at": naive(check_clock - CLOCK_BACK) if check_clock else None,
         "latest_at": naive(check_clock + CLOCK_AHEAD) if check_clock else None,
     }
-    cursor.execute(sql(f"{kind}_verdict"), bounds)
+    cursor.execute(sql(ask.verdict), bounds)
     cursor.execute(sql("append_known_none"))
     days = cursor.execute(sql("append_days")).fetchall()
     for first_at, last_at in lookup_ranges(days):
-        cursor.execute(sql(f"{kind}_known"), {"first_at": first_at, "last_at": last_at})
+        cursor.execute(sql(ask.known), {"first_at": first_at, "last_at": last_at})
 
 
 def lookup_ranges(

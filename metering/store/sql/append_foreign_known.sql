@@ -1,5 +1,5 @@
 -- append_foreign_known: senders' ids whose event lies outside the batch's time ranges
--- grain:   event_id; `claimed` holds the ids that append_foreign took just now
+-- grain:   event_id; `claimed` holds, as text, the ids that append_foreign took just now
 INSERT INTO known
 SELECT
     f.event_id,
@@ -10,4 +10,4 @@ SELECT
 FROM foreign_id f
 WHERE f.event_id IN (SELECT event_id FROM verdict WHERE fault IS NULL AND is_foreign)
   AND f.event_id NOT IN (SELECT event_id FROM known)
-  AND f.event_id NOT IN (SELECT event_id FROM claimed)
+  AND f.event_id NOT IN (SELECT event_id::UUID FROM claimed)
