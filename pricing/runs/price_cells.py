@@ -76,6 +76,7 @@ class PriceCells:
     """Cells of one catalogue, remembered by case; a new catalogue gets a new object."""
 
     catalogue: Catalogue
+    catalogue_id: str = ""  # names the books' revisions; another id makes open requests rated anew
     _known: dict[Case, tuple[Cell, ...]] = field(default_factory=dict)
 
     def register(self, cursor: duckdb.DuckDBPyConnection) -> None:

@@ -60,11 +60,11 @@ def settle_new(
 
     expired: nothing more can come (an offline file), so halves are given up at once.
     """
-    from_seq, settle_seq = _progress(cursor)
+    from_seq, settle_seq = read_progress(cursor)
     to_seq = _last_seq(cursor, from_seq, legs_max)
     if to_seq == from_seq:
         return SettleReport(legs=0, request_rows=0, settled_through_seq=from_seq)
-    values = _values(rules, now, settle_seq + 1) | {
+    values = settle_values(rules, now, settle_seq + 1) | {
         "from_seq": from_seq,
         "to_seq": to_seq,
         "expired": expired,
@@ -82,10 +82,10 @@ def settle_new(
 
 def settle_due(cursor: duckdb.DuckDBPyConnection, rules: Rules, *, now: datetime) -> SettleReport:
     """Give up halves whose other side can no longer come (contract.md §3, orphan rules)."""
-    from_seq, settle_seq = _progress(cursor)
+    from_seq, settle_seq = read_progress(cursor)
     orphan = timedelta(seconds=rules.policy.orphan_after_seconds)
     silent = timedelta(seconds=rules.policy.silent_after_seconds)
-    values = _values(rules, now, settle_seq + 1) | {
+    values = settle_values(rules, now, settle_seq + 1) | {
         "from_seq": from_seq,
         "to_seq": from_seq,
         "expired": True,
@@ -97,7 +97,7 @@ def settle_due(cursor: duckdb.DuckDBPyConnection, rules: Rules, *, now: datetime
     }
     with transaction(cursor):
         run(cursor, "settle_due_pending", values)
-        due = _count(cursor, "settle_count_candidates")
+        due = count_rows(cursor, "settle_count_candidates")
         rows = _settle_candidates(cursor, rules, values) if due else 0
         if due:
             run(cursor, "settle_progress", values)
@@ -110,13 +110,13 @@ def _settle_candidates(
     """Decide and persist what the candidates make; returns the request rows appended."""
     run(cursor, "settle_hit_keys", values)
     run(cursor, "settle_current", values)
-    if _count(cursor, "settle_count_hits"):
+    if count_rows(cursor, "settle_count_hits"):
         run(cursor, "settle_add_settled", values)
     run(cursor, "settle_shapes")
     run(cursor, "settle_outcomes", values)
     settle_odd_keys(cursor, Decider(policy=rules.policy, expired=values["expired"]))
     run(cursor, "settle_lines", values)
-    _register_directory(cursor, rules.directory)
+    register_directory(cursor, rules.directory)
     run(cursor, "settle_owners", values)
     rules.prices.register(cursor)
     run(cursor, "settle_priced", values)
@@ -126,10 +126,10 @@ def _settle_candidates(
     run(cursor, "insert_requests")
     for name in ROLLUPS_OF_REQUESTS:
         run(cursor, name, values)
-    return _count(cursor, "settle_count_settled")
+    return count_rows(cursor, "settle_count_settled")
 
 
-def _values(rules: Rules, now: datetime, settle_seq: int) -> dict[str, Any]:
+def settle_values(rules: Rules, now: datetime, settle_seq: int) -> dict[str, Any]:
     policy = rules.policy
     return {
         "now": _naive(now),
@@ -142,7 +142,7 @@ def _values(rules: Rules, now: datetime, settle_seq: int) -> dict[str, Any]:
     }
 
 
-def _register_directory(cursor: duckdb.DuckDBPyConnection, directory: Directory) -> None:
+def register_directory(cursor: duckdb.DuckDBPyConnection, directory: Directory) -> None:
     """The directory as tables that the SQL joins."""
     text, time = pa.string(), pa.timestamp("us", tz="UTC")
     tables: dict[str, tuple[list[tuple[Any, ...]], dict[str, pa.DataType]]] = {
@@ -175,7 +175,7 @@ def _register_directory(cursor: duckdb.DuckDBPyConnection, directory: Directory)
         cursor.register(name, pa.table(dict(zip(types, columns, strict=True))))
 
 
-def _progress(cursor: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+def read_progress(cursor: duckdb.DuckDBPyConnection) -> tuple[int, int]:
     row = run(cursor, "settle_read_progress").fetchone()
     if row is None:
         raise RuntimeError("the usage store has no progress row: run `tokentill db upgrade`")
@@ -188,7 +188,8 @@ def _last_seq(cursor: duckdb.DuckDBPyConnection, from_seq: int, legs_max: int) -
     return int(row[0]) if row and row[0] is not None else from_seq
 
 
-def _count(cursor: duckdb.DuckDBPyConnection, name: str) -> int:
+def count_rows(cursor: duckdb.DuckDBPyConnection, name: str) -> int:
+    """The single number that a counting statement answers."""
     row = run(cursor, name).fetchone()
     return int(row[0]) if row else 0
 

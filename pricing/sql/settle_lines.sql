@@ -27,8 +27,8 @@ WITH joined AS (
         coalesce(i.region, d.region)                       AS region,
         coalesce(d.pool, i.pool)                           AS pool,
         coalesce(d.join_key, i.join_key)                   AS join_key,
-        coalesce(i.event_id::VARCHAR, '') || coalesce(i.content_hash::VARCHAR, '')
-          || coalesce(d.event_id::VARCHAR, '') || coalesce(d.content_hash::VARCHAR, '') AS leg_digest,
+        sha256(concat_ws('|', i.event_id, i.content_hash, d.event_id, d.content_hash))[1:32]::UUID
+                                                           AS legs_hash,
           (coalesce(i.cached_input_tokens > i.input_tokens, false)
            OR coalesce(d.cached_input_tokens > d.input_tokens, false)
            OR coalesce(coalesce(h, 0) + w > n, false)
@@ -68,7 +68,7 @@ SELECT
         started_at
     ) AS billing_at,
     finished_at, tenant_id, project_id, api_key_id, model_id, operation, service_tier, region,
-    pool, join_key, input_stage, output_stage, input_node_id, output_node_id, leg_digest,
+    pool, join_key, input_stage, output_stage, input_node_id, output_node_id, legs_hash,
     n AS input_tokens,
     coalesce(tier_input_tokens, n)    AS tier_input_tokens,
     coalesce(tier_output_tokens, out) AS tier_output_tokens,

@@ -14,8 +14,8 @@ WITH fresh AS (
         p.input_leg_id, p.output_leg_id, p.input_tokens,
         p.uncached_tokens, p.cached_tokens, p.cached_explicit_tokens, p.cache_write_tokens,
         p.cache_write_1h_tokens, p.unsplit_tokens, p.output_tokens, p.reasoning_tokens,
-        p.output_known, p.price_key, p.flags, p.adjusts_period,
-        sha256(concat_ws('|', p.leg_digest, p.uncached_tokens, p.cached_tokens,
+        p.output_known, p.price_key, p.flags, p.adjusts_period, p.legs_hash,
+        sha256(concat_ws('|', p.legs_hash, p.uncached_tokens, p.cached_tokens,
             p.cached_explicit_tokens, p.cache_write_tokens, p.cache_write_1h_tokens,
             p.unsplit_tokens, p.output_tokens, p.reasoning_tokens, p.price_key)) AS digest,
         c.request_id IS NOT NULL

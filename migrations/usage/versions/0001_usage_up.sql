@@ -120,10 +120,11 @@ CREATE TABLE node_sample (
 CREATE TABLE progress (                          -- one row
     settled_through_seq BIGINT NOT NULL,         -- legs up to this ingest_seq are settled
     settle_seq          BIGINT NOT NULL,         -- batches written so far
+    catalogue_id        VARCHAR,                 -- the price books by which all open requests are rated
     sampled_through_at  TIMESTAMP,               -- node samples folded up to here
     updated_at          TIMESTAMP NOT NULL
 );
-INSERT INTO progress VALUES (0, 0, NULL, TIMESTAMP '1970-01-01');
+INSERT INTO progress VALUES (0, 0, NULL, NULL, TIMESTAMP '1970-01-01');
 
 CREATE TABLE pending (                           -- halves that wait for the other one
     ingest_seq             BIGINT NOT NULL,
@@ -221,7 +222,11 @@ CREATE TABLE request (                           -- append-only; current truth =
     price_key              BIGINT,               -- NULL: no price found
     flags                  BIGINT NOT NULL,      -- bits of pricing.flags
     adjusts_period         DATE,                 -- set where the period was closed: that closed month
-    digest_1 BIGINT NOT NULL, digest_2 BIGINT NOT NULL, digest_3 BIGINT NOT NULL, digest_4 BIGINT NOT NULL
+    legs_hash              UUID NOT NULL,        -- 128 bits of SHA-256 over leg ids and content hashes
+    digest_1               BIGINT NOT NULL,      -- SHA-256 over legs_hash, tokens and price key,
+    digest_2               BIGINT NOT NULL,      -- as four 63-bit words
+    digest_3               BIGINT NOT NULL,
+    digest_4               BIGINT NOT NULL
 );
 
 CREATE TABLE usage_hourly (                      -- who pays; additive deltas

@@ -1,0 +1,85 @@
+"""Re-rating: open requests under the catalogue in force, by visible reversals (design V6).
+
+One transaction a day of billing instants; a day already rated by this catalogue changes nothing, so
+a kill at any instant costs only time. Closed months and adjustments stay as they are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+
+import duckdb
+
+from metering.store.connect import transaction
+from pricing.reports.rows import read_rows
+from pricing.runs.settle import (
+    ROLLUPS_OF_REQUESTS,
+    Rules,
+    count_rows,
+    read_progress,
+    register_directory,
+    settle_values,
+)
+from pricing.runs.statements import run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceChange:
+    """What a re-rate changed on one UTC day for one tenant: requests, and the exact difference."""
+
+    day: date
+    tenant_id: str | None
+    currency: str | None
+    requests: int
+    amount: Decimal
+
+
+def needs_repricing(cursor: duckdb.DuckDBPyConnection, rules: Rules) -> bool:
+    """Whether open requests were rated by another catalogue than the one in force."""
+    row = run(cursor, "reprice_catalogue").fetchone()
+    return row is None or row[0] != rules.prices.catalogue_id
+
+
+def reprice_open(
+    cursor: duckdb.DuckDBPyConnection, rules: Rules, *, now: datetime
+) -> Iterator[PriceChange]:
+    """Re-rate every open day; yields what changed, by day and tenant, once that is committed."""
+    days = [row[0] for row in run(cursor, "reprice_days").fetchall()]
+    for day in days:
+        yield from reprice_day(cursor, rules, day, now=now)
+    values = {"catalogue_id": rules.prices.catalogue_id, "now": _naive(now)}
+    with transaction(cursor):
+        run(cursor, "reprice_done", values)
+
+
+def reprice_day(
+    cursor: duckdb.DuckDBPyConnection, rules: Rules, day: date, *, now: datetime
+) -> list[PriceChange]:
+    """Re-rate the requests whose billing instant lies on the UTC day `day`."""
+    _, settle_seq = read_progress(cursor)
+    start = datetime.combine(day, time())
+    values = settle_values(rules, now, settle_seq + 1) | {
+        "start_at": start,
+        "end_at": start + timedelta(days=1),
+        "cause": "repriced",
+    }
+    with transaction(cursor):
+        run(cursor, "reprice_current", values)
+        register_directory(cursor, rules.directory)
+        run(cursor, "reprice_owned", values)
+        run(cursor, "reprice_keep_others")
+        rules.prices.register(cursor)
+        run(cursor, "settle_priced", values)
+        run(cursor, "settle_revisions", values)
+        changes = read_rows(cursor, "reprice_change")
+        if count_rows(cursor, "settle_count_settled"):
+            run(cursor, "insert_requests")
+            for name in ROLLUPS_OF_REQUESTS:
+                run(cursor, name, values)
+            run(cursor, "reprice_step", values)
+    return [PriceChange(day=day, **row) for row in changes]
+
+
+def _naive(at: datetime) -> datetime:
+    return at.astimezone(UTC).replace(tzinfo=None)
