@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from metering.errors import ConfigInvalid
-from metering.sources import sglang_export, usage_ndjson
+from metering.sources import sglang_export, sglang_request_log, usage_ndjson, vllm_stats
 from metering.sources.record import NodeIdentity, Parser, Row
 
 PARSERS: Final[Mapping[str, Parser]] = {
     sglang_export.FORMAT: sglang_export.parse,
+    sglang_request_log.FORMAT: sglang_request_log.parse,
+    vllm_stats.FORMAT: vllm_stats.parse,
     usage_ndjson.FORMAT: usage_ndjson.parse,
 }
 

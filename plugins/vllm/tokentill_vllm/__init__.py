@@ -1,0 +1,1 @@
+"""Writes one line per finished vLLM request (plugins/vllm/README.md)."""
