@@ -2,10 +2,11 @@
 
 import typer
 
-from pricing import cli_rate, cli_revenue
+from pricing import cli_rate, cli_revenue, cli_roi
 
 
 def register(app: typer.Typer) -> None:
     """Add pricing's commands to `app`."""
     cli_rate.register(app)
     cli_revenue.register(app)
+    cli_roi.register(app)
