@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from pricing.errors import ConfigInvalid
-from pricing.roi_case import CASE_LENGTH_MAX, read_case
-from pricing.roi_report import case_report
+from pricing.estimates.case_file import CASE_LENGTH_MAX, read_case
+from pricing.estimates.case_report import case_report
 
 LABEL_WIDTH = 34
 COLUMN_WIDTH = 20

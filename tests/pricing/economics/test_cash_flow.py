@@ -17,7 +17,7 @@ from pricing.cash_flow import (
     sign_changes,
     yearly_rate,
 )
-from pricing.internal_rate import count_roots, internal_rates
+from pricing.estimates.internal_rate import count_roots, internal_rates
 
 PROJECT = [-40_000, 5_000, 8_000, 12_000, 30_000]
 DATES = [date(2026, month, 1) for month in range(1, 6)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pricing.monte_carlo import Distribution, draws, npv_paths, simulate
+from pricing.estimates.monte_carlo import Distribution, draws, npv_paths, simulate
 from pricing.sensitivity import case_npv
 
 SEED = 20260822

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pricing.cash_flow import monthly_rate, npv
-from pricing.internal_rate import internal_rates
+from pricing.estimates.internal_rate import internal_rates
 from pricing.roi import (
     cash_flows,
     flow_dates,

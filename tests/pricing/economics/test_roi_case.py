@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from pricing import cli_roi
 from pricing.economics import Measured
 from pricing.errors import ConfigInvalid
+from pricing.estimates.case_file import packaged_catalogue, read_case
 from pricing.hardware_catalogue import FIGURES, FigureUnknown, read_catalogue
 from pricing.metered_case import with_metered_months
 from pricing.roi import outlook
-from pricing.roi_case import packaged_catalogue, read_case
 from pricing.variance import SegmentSales
 
 

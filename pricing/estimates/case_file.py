@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pricing.errors import ConfigInvalid
+from pricing.estimates.monte_carlo import DRAWN, PATHS_MAX, Distribution
 from pricing.hardware_catalogue import Accelerator, FigureUnknown, read_catalogue
-from pricing.monte_carlo import DRAWN, PATHS_MAX, Distribution
 from pricing.roi import Case
 
 CASE_LENGTH_MAX = 1_000_000  # characters
 HOURS_PER_PLANNING_MONTH = 720
-CATALOGUE_FILE = Path(__file__).parent / "data" / "hardware.toml"
+CATALOGUE_FILE = Path(__file__).parents[1] / "data" / "hardware.toml"
 RENT = "rent"  # the opex line that stands for bought hardware
 REMEDY = "docs/roi.md lists every key with an example."
 

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from pricing.cash_flow import monthly_rate
-from pricing.internal_rate import internal_rates
-from pricing.monte_carlo import simulate
+from pricing.estimates.case_file import CaseFile
+from pricing.estimates.internal_rate import internal_rates
+from pricing.estimates.monte_carlo import simulate
 from pricing.roi import Case, cash_flows, flow_dates, outlook, steady_month
-from pricing.roi_case import CaseFile
 from pricing.sensitivity import heat_map, tornado
 
 HEAT_UTILIZATION = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
