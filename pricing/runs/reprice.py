@@ -70,8 +70,7 @@ def reprice_day(
         run(cursor, "reprice_owned", values)
         run(cursor, "reprice_keep_others")
         rules.prices.register(cursor)
-        run(cursor, "settle_priced", values)
-        run(cursor, "settle_revisions", values)
+        run(cursor, "settle_settled", values)
         changes = read_rows(cursor, "reprice_change")
         if count_rows(cursor, "settle_count_settled"):
             run(cursor, "insert_requests")

@@ -1,6 +1,5 @@
--- insert_requests: the batch's rows, in billing order
+-- insert_requests: the batch's rows
 -- grain: request_id, part, revision, sign
 INSERT INTO request BY NAME
 SELECT *
 FROM settled
-ORDER BY billing_at

@@ -1,8 +1,10 @@
--- settle_lines: outcomes with the tokens of their legs → temp table line_set
+-- settle_owned: outcomes with the tokens of their legs, their owner and the instant of their price
+--               → temp table owned
 -- grain:  request_id, part
 -- units:  tokens; the lines uncached … reasoning are disjoint
--- rules:  the same as pricing/rating.py split_tokens
-CREATE OR REPLACE TEMP TABLE line_set AS
+-- rules:  lines as pricing/rating.py split_tokens; owners from the ledger as of this batch
+--         (pricing/directory.py); a request that was billed before keeps its billing instant
+CREATE OR REPLACE TEMP TABLE owned AS
 WITH joined AS (
     SELECT
         o.*,
@@ -58,33 +60,62 @@ checked AS (
         h IS NOT NULL AND n IS NOT NULL AND h + w <= n AND e <= h AND w1 <= w AS is_split,
         w1 <= w AND w <= n                                                    AS is_write
     FROM joined
+),
+line_set AS (
+    SELECT
+        request_id, part, disposition, reason, input_leg_id, output_leg_id, key_hash,
+        (part = 0)::BIGINT AS request_count,
+        coalesce(
+            billing_at,
+            CASE WHEN input_stage = 'prefill' THEN input_started_at END,
+            started_at
+        ) AS billing_at,
+        finished_at, tenant_id, project_id, api_key_id, model_id, operation, service_tier, region,
+        pool, join_key, input_stage, output_stage, input_node_id, output_node_id, legs_hash,
+        n AS input_tokens,
+        coalesce(tier_input_tokens, n)    AS tier_input_tokens,
+        coalesce(tier_output_tokens, out) AS tier_output_tokens,
+        CASE WHEN is_split THEN n - h - w ELSE 0 END              AS uncached_tokens,
+        CASE WHEN is_split THEN h - e ELSE 0 END                  AS cached_tokens,
+        CASE WHEN is_split THEN e ELSE 0 END                      AS cached_explicit_tokens,
+        CASE WHEN is_split OR is_write THEN w - w1 ELSE 0 END     AS cache_write_tokens,
+        CASE WHEN is_split OR is_write THEN w1 ELSE 0 END         AS cache_write_1h_tokens,
+        CASE
+            WHEN is_split OR n IS NULL THEN 0
+            WHEN is_write THEN n - w
+            ELSE n
+        END                                                       AS unsplit_tokens,
+        CASE WHEN think <= out THEN out - think ELSE coalesce(out, 0) END AS output_tokens,
+        CASE WHEN think <= out THEN think ELSE 0 END              AS reasoning_tokens,
+        output_leg_id IS NULL OR out IS NOT NULL                  AS output_known,
+        input_leg_id IS NULL OR n IS NOT NULL                     AS input_known,
+        flags | found                                             AS flags
+    FROM checked
+),
+named AS (
+    SELECT
+        l.* REPLACE (
+            coalesce(l.tenant_id, k.tenant_id)   AS tenant_id,
+            coalesce(l.project_id, k.project_id) AS project_id,
+            coalesce(c.billing_at, l.billing_at) AS billing_at
+        )
+    FROM line_set AS l
+    LEFT JOIN directory_key AS k
+      ON l.tenant_id IS NULL AND k.api_key_id = l.api_key_id
+    LEFT JOIN current_request AS c
+      ON c.request_id = l.request_id AND c.part = l.part AND c.disposition IN ('billed', 'unpriced')
 )
 SELECT
-    request_id, part, disposition, reason, input_leg_id, output_leg_id, key_hash,
-    (part = 0)::BIGINT AS request_count,
-    coalesce(
-        billing_at,
-        CASE WHEN input_stage = 'prefill' THEN input_started_at END,
-        started_at
-    ) AS billing_at,
-    finished_at, tenant_id, project_id, api_key_id, model_id, operation, service_tier, region,
-    pool, join_key, input_stage, output_stage, input_node_id, output_node_id, legs_hash,
-    n AS input_tokens,
-    coalesce(tier_input_tokens, n)    AS tier_input_tokens,
-    coalesce(tier_output_tokens, out) AS tier_output_tokens,
-    CASE WHEN is_split THEN n - h - w ELSE 0 END              AS uncached_tokens,
-    CASE WHEN is_split THEN h - e ELSE 0 END                  AS cached_tokens,
-    CASE WHEN is_split THEN e ELSE 0 END                      AS cached_explicit_tokens,
-    CASE WHEN is_split OR is_write THEN w - w1 ELSE 0 END     AS cache_write_tokens,
-    CASE WHEN is_split OR is_write THEN w1 ELSE 0 END         AS cache_write_1h_tokens,
-    CASE
-        WHEN is_split OR n IS NULL THEN 0
-        WHEN is_write THEN n - w
-        ELSE n
-    END                                                       AS unsplit_tokens,
-    CASE WHEN think <= out THEN out - think ELSE coalesce(out, 0) END AS output_tokens,
-    CASE WHEN think <= out THEN think ELSE 0 END              AS reasoning_tokens,
-    output_leg_id IS NULL OR out IS NOT NULL                  AS output_known,
-    input_leg_id IS NULL OR n IS NOT NULL                     AS input_known,
-    flags | found                                             AS flags
-FROM checked
+    n.*,
+    p.cost_centre_id,
+    t.tenant_id AS contract_tenant_id,
+    m.month     AS adjusts_period
+FROM named AS n
+LEFT JOIN directory_project AS p
+  ON p.tenant_id = n.tenant_id AND p.project_id = n.project_id
+ AND n.billing_at >= p.from_at AND n.billing_at < p.until_at
+LEFT JOIN directory_contract AS t
+  ON t.tenant_id = n.tenant_id
+LEFT JOIN directory_closed AS m
+  ON m.tenant_id = n.tenant_id
+ AND n.billing_at >= m.start_at AND n.billing_at < m.end_at
