@@ -8,6 +8,8 @@ class MeteringError(Exception):
     ├── UsageInvalid      422  a record contradicts itself; fix the sender
     ├── BatchUnreadable   422  the body is not what its content type says
     ├── BatchTooLarge     413  send smaller batches
+    ├── FormatUnknown     415  a content type or encoding that nobody here reads
+    ├── NotYours          403  a node's key writes for its own node only
     ├── SourceUnreadable  400  a file or endpoint of an engine cannot be read
     ├── ConfigInvalid     400  fix the file named in the message
     ├── StoreUnavailable  503  the usage store cannot be written; nothing was accepted
@@ -39,6 +41,18 @@ class BatchTooLarge(MeteringError):
     """The body of a batch exceeds the limit."""
 
     status = 413
+
+
+class FormatUnknown(MeteringError):
+    """The body has a content type or encoding that is not read here."""
+
+    status = 415
+
+
+class NotYours(MeteringError):
+    """The credential may not write what was sent."""
+
+    status = 403
 
 
 class SourceUnreadable(MeteringError):

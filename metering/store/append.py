@@ -124,12 +124,13 @@ def _keep_refused(
 def _move_watermarks(
     cursor: duckdb.DuckDBPyConnection, batches: Sequence[Batch], now: datetime
 ) -> None:
-    """One row for each node and stage that said how far it has sent."""
+    """One row for each node and stage that said how far it has sent; nobody has sent the future."""
     latest: dict[tuple[str, str | None, str | None], datetime] = {}
     for batch in batches:
         if batch.node is not None and batch.watermark_at is not None:
             key = (batch.node, batch.stage, batch.pool)
-            latest[key] = max(batch.watermark_at, latest.get(key, batch.watermark_at))
+            said_at = min(batch.watermark_at, now)
+            latest[key] = max(said_at, latest.get(key, said_at))
     for (node, stage, pool), watermark_at in latest.items():
         row = {
             "node_id": node,

@@ -38,27 +38,33 @@ class Store:
         _create_schema(self._connection)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A cursor of its own for the calling thread, with the session's zone UTC."""
-        cursor = self._connection.cursor()
-        self._cursors.add(cursor)
-        return cursor
+        """A cursor of its own for the calling thread, with the session's zone UTC.
 
-    def reopen(self) -> None:
-        """Open the file anew after a write failed so badly that DuckDB gave up the database.
-
-        Cursors handed out before are closed; their users ask for new ones.
+        After some failures of the disk DuckDB gives the open database up; the file is then opened
+        anew here. Cursors handed out before fail, and their users come for new ones.
         """
-        if self.path is None:
-            raise StoreUnavailable(
-                "a store in memory cannot be opened again after a failed write; start anew"
-            )
+        try:
+            return self._new_cursor()
+        except duckdb.Error:
+            if self.path is None:
+                raise
         with self.write_lock:
+            with contextlib.suppress(duckdb.Error):
+                return self._new_cursor()  # somebody else has opened it meanwhile
             self.close()
             self._connection = self._connect()
+            return self._new_cursor()
+
+    def _new_cursor(self) -> duckdb.DuckDBPyConnection:
+        cursor = self._connection.cursor()
+        cursor.execute("SELECT 1")  # fails where the database was given up
+        self._cursors.add(cursor)
+        return cursor
 
     def close(self) -> None:
         """Close every cursor and the database; committed rows are durable already."""
         for cursor in list(self._cursors):
+            cursor.interrupt()
             cursor.close()
         self._cursors.clear()
         self._connection.close()
@@ -102,7 +108,7 @@ def _create_schema(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _unavailable(path: Path | None, error: duckdb.Error) -> StoreUnavailable:
-    if "lock" in str(error):
+    if "Could not set lock" in str(error):
         return StoreHeld(
             f"The usage store {path} is owned by a running process (tokentill serve). Ask it "
             "through the API: set TOKENTILL_API_URL and TOKENTILL_API_KEY; or stop it first."
