@@ -137,6 +137,7 @@ def settle_values(rules: Rules, now: datetime, settle_seq: int) -> dict[str, Any
         "bill_aborted": policy.aborted == "bill",
         "bill_undelivered": policy.undelivered == "bill_input",
         "decode_only": policy.decode_only,
+        "late_usage_days": policy.late_usage_days,
     }
 
 

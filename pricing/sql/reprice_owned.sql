@@ -20,6 +20,7 @@ SELECT
             r.flags & ~($flag_cached_unknown | $flag_unknown_service_tier | $flag_holidays_unknown) AS flags
         ),
     t.tenant_id                                              AS contract_tenant_id,
+    false                                                    AS is_expired,
     max(r.input_tokens) OVER request_window                  AS tier_input_tokens,
     sum(r.output_tokens + r.reasoning_tokens) OVER request_window AS tier_output_tokens,
     r.input_leg_id IS NULL OR r.input_tokens IS NOT NULL     AS input_known

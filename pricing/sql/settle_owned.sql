@@ -109,7 +109,8 @@ SELECT
     n.*,
     p.cost_centre_id,
     t.tenant_id AS contract_tenant_id,
-    m.month     AS adjusts_period
+    m.month     AS adjusts_period,
+    coalesce($now >= m.end_at + to_days($late_usage_days), false) AS is_expired
 FROM named AS n
 LEFT JOIN directory_project AS p
   ON p.tenant_id = n.tenant_id AND p.project_id = n.project_id

@@ -49,8 +49,12 @@ judged AS (
 priced AS (
     SELECT
         * REPLACE (
-            CASE WHEN disposition = 'billed' AND final_reason IS NOT NULL THEN 'unpriced' ELSE disposition END AS disposition,
-            final_reason AS reason,
+            CASE
+                WHEN is_expired AND disposition <> 'cost'                       THEN 'expired'
+                WHEN disposition = 'billed' AND final_reason IS NOT NULL THEN 'unpriced'
+                ELSE disposition
+            END AS disposition,
+            CASE WHEN is_expired AND disposition <> 'cost' THEN 'late_usage' ELSE final_reason END AS reason,
             uncached_tokens + CASE WHEN disposition = 'billed' AND final_reason IS NULL THEN unsplit_tokens ELSE 0 END AS uncached_tokens,
             CASE WHEN disposition = 'billed' AND final_reason IS NULL THEN 0 ELSE unsplit_tokens END AS unsplit_tokens,
             CASE WHEN disposition = 'cost' THEN NULL ELSE price_key END AS price_key,
@@ -76,7 +80,8 @@ fresh AS (
         sha256(concat_ws('|', p.legs_hash, p.uncached_tokens, p.cached_tokens,
             p.cached_explicit_tokens, p.cache_write_tokens, p.cache_write_1h_tokens,
             p.unsplit_tokens, p.output_tokens, p.reasoning_tokens, p.price_key)) AS digest,
-        c.request_id IS NOT NULL
+        c.request_id IS NOT NULL AND p.is_expired
+          OR c.request_id IS NOT NULL
           AND c.disposition = p.disposition
           AND c.reason IS NOT DISTINCT FROM p.reason
           AND c.tenant_id IS NOT DISTINCT FROM p.tenant_id
@@ -106,8 +111,12 @@ WHERE NOT is_same
 UNION ALL
 SELECT
     c.* REPLACE (
-        $settle_seq AS settle_seq, $now AS settled_at, $cause AS cause, (-1)::TINYINT AS sign
+        $settle_seq AS settle_seq, $now AS settled_at, $cause AS cause, (-1)::TINYINT AS sign,
+        coalesce(m.month, c.adjusts_period) AS adjusts_period
     )
 FROM current_request AS c
 LEFT JOIN fresh AS f ON f.request_id = c.request_id AND f.part = c.part
+LEFT JOIN directory_closed AS m
+  ON m.tenant_id = c.tenant_id
+ AND c.billing_at >= m.start_at AND c.billing_at < m.end_at
 WHERE NOT coalesce(f.is_same, false)

@@ -187,7 +187,7 @@ CREATE TABLE request (                           -- append-only; current truth =
     revision               INTEGER NOT NULL,
     sign                   TINYINT NOT NULL,     -- +1, or -1 where a later revision reverses it
     cause                  VARCHAR NOT NULL,     -- settled, late_half, repriced, decided
-    disposition            VARCHAR NOT NULL,     -- billed, unpriced, held, undelivered, cost
+    disposition            VARCHAR NOT NULL,     -- billed, unpriced, held, undelivered, expired, cost
     reason                 VARCHAR,              -- why not billed
     request_count          BIGINT NOT NULL,      -- 1 on part 0, else 0
     billing_at             TIMESTAMP NOT NULL,   -- the billing instant, fixed at the first revision

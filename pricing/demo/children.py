@@ -1,0 +1,73 @@
+"""The demo's real processes: started, watched, killed and started again, all ended at the end."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+TERM_SECONDS_MAX: Final = 10.0  # from SIGTERM to SIGKILL
+LOG_TAIL_CHARACTERS: Final = 2_000
+
+
+class ChildFailed(RuntimeError):
+    """A process of the demo ended by itself."""
+
+
+@dataclass(slots=True)
+class Child:
+    """One process `tokentill ARGUMENTS`; its output goes to a log file that restarts append to."""
+
+    name: str
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    log: Path
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    def start(self) -> None:
+        """Start the process, or start it again after it ended."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(  # noqa: S603 - our own command
+                [sys.executable, "-m", "tokentill", *self.arguments],
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def kill(self) -> None:
+        """SIGKILL, as a power cut would."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL if it does not end."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(TERM_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def wait(self) -> None:
+        """Wait for its end. Raises ChildFailed unless it ended well."""
+        if self.process is not None and self.process.wait() != 0:
+            raise self.failure()
+
+    def check(self) -> None:
+        """Raise ChildFailed with the end of its log if it has ended by itself."""
+        if self.process is not None and self.process.poll() is not None:
+            raise self.failure()
+
+    def failure(self) -> ChildFailed:
+        """What happened to it, in its own words."""
+        code = None if self.process is None else self.process.returncode
+        tail = self.log.read_text("utf-8", errors="replace")[-LOG_TAIL_CHARACTERS:]
+        return ChildFailed(
+            f"{self.name} ended with status {code}; its log {self.log} ends:\n{tail}"
+        )
