@@ -41,7 +41,6 @@ def to_row(meta: MetaInfo, parameters: Parameters, node: NodeIdentity) -> Row:
     group_id, group_size = _group(meta, parameters, join_key, node.stage)
     rid = meta.id or parameters.rid
     engine_request_id = bounded(rid) if rid else None
-    details = meta.cached_tokens_details
     retractions = meta.num_retractions
     return {
         "stage": node.stage,
@@ -65,7 +64,7 @@ def to_row(meta: MetaInfo, parameters: Parameters, node: NodeIdentity) -> Row:
         "finished_at": finished,
         "input_tokens": meta.prompt_tokens,
         "cached_input_tokens": meta.cached_tokens,
-        "cached_by_tier": None if details is None else _by_tier(details),
+        "cached_by_tier": _by_tier(meta.cached_tokens_details),
         "output_tokens": output_tokens,
         "reasoning_tokens": meta.reasoning_tokens,
         "input_by_class": _by_class(meta),
@@ -198,7 +197,9 @@ def _model_id(parameters: Parameters, node: NodeIdentity) -> str:
     return bounded(f"{node.model_id}:{adapter}") if adapter else node.model_id
 
 
-def _by_tier(details: CachedTokens) -> dict[str, int]:
+def _by_tier(details: CachedTokens | None) -> dict[str, int] | None:
+    if details is None:
+        return None
     tiers = (("device", details.device), ("host", details.host), ("storage", details.storage))
     return {name: tokens for name, tokens in tiers if tokens is not None}
 

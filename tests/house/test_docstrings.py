@@ -10,7 +10,7 @@ UNIT = re.compile(
     r"\b(tokens?|seconds?|minutes?|hours?|days?|months?|years?|UTC|bytes?|ratios?|shares?|percent"
     r"|currency|money|amounts?|prices?|units?|counts?|rows?|watts?|kWh|joules?|cards?|requests?"
     r"|legs?|digits?|bits?|0–1|exact|kW|periods?|rates?|yearly|monthly|how (?:often|many)"
-    r"|number of)\b",
+    r"|number of|blocks?|GiB)\b",
     re.IGNORECASE,
 )
 QUANTITIES = {"int", "float", "Decimal", "Fraction", "timedelta", "datetime"}

@@ -43,12 +43,14 @@ def divisions(source: Source) -> list[ast.BinOp]:
     ]
 
 
-def cutoffs(source: Source) -> set[ast.AST]:
-    """The values of keyword arguments named cutoff: difflib's measure of two spellings."""
+def not_money(source: Source) -> set[ast.AST]:
+    """Values of constants named …_SECONDS, and of cutoff=, which says how alike spellings are."""
     return {
         node.value
         for node in ast.walk(source.tree)
-        if isinstance(node, ast.keyword) and node.arg == "cutoff"
+        if (isinstance(node, ast.keyword) and node.arg == "cutoff")
+        or (isinstance(node, ast.AnnAssign) and ast.unparse(node.target).endswith("_SECONDS"))
+        if node.value is not None
     }
 
 
@@ -72,12 +74,12 @@ def test_no_data_frame_from_duckdb() -> None:
 
 
 def test_no_float_where_money_is() -> None:
-    """No float() call, annotation or literal, but for how alike two spellings are (cutoff=)."""
+    """No float() call, annotation or literal, but for constants in seconds and for difflib."""
     offences = [
         f"{source.at(node)} {ast.unparse(node)}"
         for source in SOURCES
         if holds_money(source.path)
-        for node in set(ast.walk(source.tree)) - cutoffs(source)
+        for node in set(ast.walk(source.tree)) - not_money(source)
         if (isinstance(node, ast.Name) and node.id == "float")
         or (isinstance(node, ast.Constant) and isinstance(node.value, float))
     ]
