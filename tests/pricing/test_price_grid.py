@@ -1,77 +1,27 @@
 """The grid says what `quote` says, everywhere, and nothing twice."""
 
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metering.windows import Window
-from pricing.price_book import Book, Catalogue, PriceQuery
-from pricing.price_entry import Band, Contract, Entry, ServiceTier, Tier
+from pricing.price_book import Catalogue, PriceQuery
+from pricing.price_entry import Band, Tier
 from pricing.price_grid import grid
 from tests.pricing.price_rows import START, book, entry, prices, utc
+from tests.pricing.price_strategies import books, small_counts
 
 MICROSECOND = timedelta(microseconds=1)
-# Clocks change inside these windows in three of the zones, by an hour or by half an hour.
-ZONES = ("Asia/Shanghai", "America/New_York", "Australia/Lord_Howe", "Europe/London", "UTC")
+# Clocks change inside these windows in three of the strategies' zones.
 WINDOW_STARTS = ("2026-03-07T11:17:00Z", "2026-10-24T00:00:00Z", "2026-04-03T05:00:00Z")
-small_counts = st.integers(0, 12)
-seconds = st.integers(0, 95).map(lambda quarter: quarter * 900)
-some_prices = st.integers(1, 9).map(lambda n: prices(input=str(n), output="3"))
-tiers = st.lists(
-    st.builds(Tier, prices=some_prices, input_from=small_counts, output_from=small_counts),
-    max_size=3,
-).map(tuple)
 
 
 def grid_of(catalogue: Catalogue, window: Window, **change: str | None):
     """Cells of requests for m-river by tenant t1."""
     base = {"model_id": "m-river", "tenant_id": "t1", "service_tier": None, "region": None}
     return grid(catalogue, window=window, **(base | change))
-
-
-@st.composite
-def books(draw: st.DrawFn, start_at: datetime) -> Book:
-    """A random book of one model around `start_at`: everything that can move a price."""
-    instants = st.integers(-50, 150).map(lambda hours: start_at + timedelta(hours=hours))
-    bands = st.builds(
-        Band,
-        prices=some_prices,
-        from_second=seconds,
-        until_second=seconds.map(lambda second: second + 900),
-        days=st.frozensets(st.integers(0, 6), min_size=3),
-        holidays=st.sampled_from([None, "X", "Y"]),
-        tiers=tiers,
-    )
-    entries = st.builds(
-        Entry,
-        model=st.just("m-river"),
-        effective_from=instants,
-        effective_until=st.none() | instants,
-        promotion=st.booleans(),
-        prices=some_prices,
-        tiers=tiers,
-        bands=st.lists(bands, max_size=2).map(tuple),
-        service_tiers=st.just(
-            (ServiceTier(name="batch", prices=prices(output="1"), tiers=draw(tiers)),)
-        ),
-        regions=st.just({"us": Decimal("1.1")}),
-    )
-    contracts = st.builds(
-        Contract,
-        tenant=st.just("t1"),
-        effective_from=instants,
-        effective_until=st.none() | instants,
-        percent_off=st.just(Decimal(10)),
-    )
-    return book(
-        *draw(st.lists(entries, min_size=1, max_size=3)),
-        zone=ZoneInfo(draw(st.sampled_from(ZONES))),
-        contracts=tuple(draw(st.lists(contracts, max_size=2))),
-        holidays={"X": frozenset({start_at.date() + timedelta(days=1)})},
-    )
 
 
 @given(st.data())
