@@ -101,3 +101,16 @@ def test_a_wall_clock_hour_that_comes_twice_is_in_the_band_twice():
         (5, "01:00-02:00"),
         (7, None),
     ]
+
+
+def test_a_band_that_begins_in_a_skipped_hour_begins_when_the_clock_jumps():
+    """New York, 2026-03-08: 02:30 does not exist; the clock jumps to 03:00 EDT at 07:00Z."""
+    band = Band(prices=prices(output="1"), from_second=9000, until_second=14_400)
+    of = book(entry(bands=(band,)), zone=ZoneInfo("America/New_York"))
+    day = Window(datetime(2026, 3, 8, 4, tzinfo=UTC), datetime(2026, 3, 8, 12, tzinfo=UTC))
+    cells = grid_of(Catalogue([of], "list"), day)
+    assert [(c.from_at.hour, c.price.band) for c in cells] == [
+        (4, None),
+        (7, "02:30-04:00"),
+        (8, None),
+    ]

@@ -20,7 +20,7 @@ KEY = PriceKey(
 
 
 def test_the_id_is_the_digest_of_a_written_form():
-    """Stored rows depend on it, so the form is stated: JSON without the revision, SHA-256, 64 bit."""
+    """Stored rows depend on the form: JSON without the revision, SHA-256, first 64 bits."""
     form = (
         '["CNY", "list", "m-river@2026-01-01T00:00:00Z", null, null, null, null, null, '
         '"2", "0.2", null, null, null, "8", null]'
