@@ -109,8 +109,8 @@ def test_a_band_that_begins_in_a_skipped_hour_begins_when_the_clock_jumps():
     of = book(entry(bands=(band,)), zone=ZoneInfo("America/New_York"))
     day = Window(datetime(2026, 3, 8, 4, tzinfo=UTC), datetime(2026, 3, 8, 12, tzinfo=UTC))
     cells = grid_of(Catalogue([of], "list"), day)
-    assert [(c.from_at.hour, c.price.band) for c in cells] == [
-        (4, None),
-        (7, "02:30-04:00"),
-        (8, None),
+    assert [(f"{c.from_at:%H:%M}", c.price.band) for c in cells] == [
+        ("04:00", None),
+        ("07:00", "02:30-04:00"),
+        ("08:00", None),
     ]
