@@ -1,0 +1,215 @@
+"""The demo: a replayed cluster, real sidecars, a real server, on a temporary home."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from pricing.demo.answers import Answers, read_answers
+from pricing.demo.chaos import Chaos
+from pricing.demo.children import Child, ChildFailed
+from pricing.demo.plan import LOOPBACK, Prices, free_port, sidecar_file
+
+START_SECONDS_MAX: Final = 60.0
+SETTLE_SECONDS_MAX: Final = 600.0
+POLL_SECONDS: Final = 0.25
+SECRET: Final = re.compile(r"tk_[A-Za-z0-9_-]{20,}")
+FINISHED: Final = ("delivered",)  # outcomes of the replay that end in an answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the demo is asked for."""
+
+    folder: Path
+    prices: Prices = field(default_factory=Prices)
+    trace: Path | None = None
+    prefill: int = 2
+    decode: int = 4
+    cache: str = "shared"
+    kill_seed: int | None = None
+    requests: int | None = None
+    api_port: int = 8080
+    say: Callable[[str], None] = print
+
+
+class Demo:
+    """Starts everything, waits until every token has its owner and price, ends everything."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.folder = options.folder
+        self.cluster = self.folder / "cluster"
+        self.port = free_port(options.api_port)
+        self.url = f"http://{LOOPBACK}:{self.port}"
+        self.children: list[Child] = []
+        self.secret = ""
+        self.started_at = datetime.now(UTC)
+
+    @contextmanager
+    def running(self) -> Iterator["Demo"]:
+        """The demo with its processes; they are ended on the way out, whatever happens."""
+        (self.folder / "logs").mkdir(parents=True, exist_ok=True)
+        try:
+            yield self
+        finally:
+            for child in reversed(self.children):
+                child.stop()
+
+    def meter(self) -> Answers:
+        """Replay the cluster, meter it, and answer once everything is settled."""
+        serve = self._start_server()
+        replay = self._start("replay", self._replay_arguments())
+        sidecars = self._start_sidecars()
+        chaos = None
+        if self.options.kill_seed is not None:
+            chaos = Chaos([serve, *sidecars], self.options.kill_seed)
+            chaos.start()
+        try:
+            replay.wait()
+            return self._wait_until_settled(chaos)
+        finally:
+            if chaos is not None:
+                chaos.stop()
+                self.options.say(f"{chaos.kills} processes killed and started again")
+
+    def api(self) -> httpx.Client:
+        """A client of the demo's API, with the operator's key."""
+        headers = {"Authorization": f"Bearer {self.secret}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30.0)
+
+    def _start(self, name: str, arguments: Sequence[str]) -> Child:
+        environment = {
+            "TOKENTILL_HOME": str(self.folder / "home"),
+            "TOKENTILL_SERVER_PORT": str(self.port),
+            "TOKENTILL_LOG_LEVEL": "warning",
+        }
+        child = Child(name, arguments, environment, self.folder / "logs" / f"{name}.log")
+        self.children.append(child)
+        child.start()
+        return child
+
+    def _start_server(self) -> Child:
+        self.options.say(f"starting the server on {self.url}")
+        serve = self._start("serve", ["serve"])
+        self.secret = self._wait("the server", serve, self._operator_key)
+        self._wait("the API", serve, self._is_ready)
+        with self.api() as api:
+            body = {"toml": self.options.prices.book(), "state": "published"}
+            api.post("/v1/prices", json=body).raise_for_status()
+        return serve
+
+    def _operator_key(self) -> str | None:
+        found = SECRET.search((self.folder / "logs" / "serve.log").read_text("utf-8"))
+        return found.group() if found else None
+
+    def _is_ready(self) -> bool:
+        with self.api() as api:
+            try:
+                return api.get("/health/ready").status_code == httpx.codes.OK
+            except httpx.TransportError:
+                return False
+
+    def _replay_arguments(self) -> list[str]:
+        options = self.options
+        source = ["--trace", str(options.trace)] if options.trace else ["--workload", "white-paper"]
+        if options.requests is not None:
+            source += ["--requests", str(options.requests)]
+        if options.trace is None:
+            source += ["--retries", "0.01", "--aborts", "0.01"]
+        nodes = ["--prefill", str(options.prefill), "--decode", str(options.decode)]
+        place = ["--cache", options.cache, "--out", str(self.cluster), "--seed", "1"]
+        return ["replay", *source, *nodes, *place]
+
+    def _start_sidecars(self) -> list[Child]:
+        replay = self.children[-1]
+        path = self.cluster / "cluster.json"
+        description = self._wait("the cluster", replay, lambda: _read_json(path), ended_well=True)
+        nodes = description["nodes"]
+        self.options.say(f"starting {len(nodes)} sidecars")
+        with self.api() as api:
+            for node in nodes:
+                self._register(api, node)
+        return [
+            self._start(
+                f"sidecar-{node['node_id']}",
+                ["sidecar", "run", "--config", str(self.folder / node["node_id"] / "sidecar.toml")],
+            )
+            for node in nodes
+        ]
+
+    def _register(self, api: httpx.Client, node: dict[str, Any]) -> None:
+        """A key that can write only for this node, its server record, its sidecar's file."""
+        node_id = node["node_id"]
+        asked = {"name": f"sidecar of {node_id}", "role": "node", "node_id": node_id}
+        key = api.post("/v1/keys", json=asked)
+        key.raise_for_status()
+        server = {
+            "node_id": node_id,
+            "name": node_id,
+            "stage": node["stage"],
+            "pool": node["pool"],
+            "in_service_from": (self.started_at - timedelta(days=1)).isoformat(),
+        }
+        api.post("/v1/servers", json=server).raise_for_status()
+        config = sidecar_file(node, self.folder, self.url)
+        (config.parent / "key").write_text(key.json()["secret"], encoding="utf-8")
+
+    def _wait_until_settled(self, chaos: Chaos | None) -> Answers:
+        done = json.loads((self.cluster / "done.json").read_text("utf-8"))
+        expected = sum(done["by_outcome"][name]["requests"] for name in FINISHED)
+        self.options.say(f"{done['legs']:,} legs written; waiting until all are settled")
+
+        def settled() -> Answers | None:
+            if chaos is not None and chaos.running:
+                return None
+            answers = self._answers(done)
+            return answers if answers and answers.requests >= expected else None
+
+        return self._wait("settlement", None, settled, seconds_max=SETTLE_SECONDS_MAX)
+
+    def _answers(self, done: dict[str, Any]) -> Answers | None:
+        first = datetime.fromisoformat(done["first_received_at"])
+        start = first.replace(minute=0, second=0, microsecond=0)
+        end = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+        with self.api() as api:
+            try:
+                return read_answers(api, start, end)
+            except httpx.HTTPError:
+                return None
+
+    def _wait(
+        self,
+        what: str,
+        child: Child | None,
+        probe: Callable[[], Any],
+        *,
+        seconds_max: float = START_SECONDS_MAX,
+        ended_well: bool = False,
+    ) -> Any:
+        """What `probe` answers once it is not empty. Raises ChildFailed or TimeoutError."""
+        deadline = time.monotonic() + seconds_max
+        while time.monotonic() < deadline:
+            if found := probe():
+                return found
+            ended = child.process.poll() if child is not None and child.process else None
+            if child is not None and ended is not None and not (ended_well and ended == 0):
+                raise child.failure()
+            time.sleep(POLL_SECONDS)
+        logs = self.folder / "logs"
+        raise ChildFailed(f"{what} did not come within {seconds_max:.0f} s; see the logs in {logs}")
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return found
