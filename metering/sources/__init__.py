@@ -7,14 +7,30 @@ from collections.abc import Mapping
 from typing import Final
 
 from metering.errors import ConfigInvalid
-from metering.sources import sglang_export, sglang_request_log, usage_ndjson, vllm_stats
+from metering.sources import (
+    dynamo_trace,
+    envoy_ai_gateway,
+    litellm,
+    openai_usage,
+    sglang_export,
+    sglang_request_log,
+    usage_ndjson,
+    vllm_stats,
+)
 from metering.sources.record import NodeIdentity, Parser, Row
 
 PARSERS: Final[Mapping[str, Parser]] = {
-    sglang_export.FORMAT: sglang_export.parse,
-    sglang_request_log.FORMAT: sglang_request_log.parse,
-    vllm_stats.FORMAT: vllm_stats.parse,
-    usage_ndjson.FORMAT: usage_ndjson.parse,
+    module.FORMAT: module.parse
+    for module in (
+        dynamo_trace,
+        envoy_ai_gateway,
+        litellm,
+        openai_usage,
+        sglang_export,
+        sglang_request_log,
+        usage_ndjson,
+        vllm_stats,
+    )
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from metering.errors import UsageInvalid
 from metering.identity import LabelNames
-from metering.usage import COUNT_MAX
+from metering.usage import COUNT_MAX, event_id
 
 Row = dict[str, Any]
 
@@ -56,6 +56,19 @@ class NodeIdentity:
         )
         object.__setattr__(self, "label_names", names)
 
+    def row(self) -> Row:
+        """A row with what the configuration says; the parser adds what the record says."""
+        return {
+            "stage": self.stage,
+            "node_id": self.node_id,
+            "pool": self.pool,
+            "instance_id": self.instance_id,
+            "engine": self.engine,
+            "engine_version": self.engine_version,
+            "model_id": self.model_id,
+            "region": self.region,
+        }
+
 
 class Parser(Protocol):
     """One source format."""
@@ -65,6 +78,14 @@ class Parser(Protocol):
 
         Raises UsageInvalid, naming field and reason, for a record that cannot be read.
         """
+
+
+def identified(row: Row, source: str, record: bytes, position: str) -> Row:
+    """The row with its event_id over the record's bytes, its format and its place."""
+    row["event_id"] = event_id(source, record)
+    row["source"] = source
+    row["source_position"] = position
+    return row
 
 
 def shown(value: object) -> str:
@@ -121,6 +142,11 @@ def decimal_seconds(name: str, text: bytes) -> Decimal:
     if value is None or not value.is_finite() or abs(value.adjusted()) > _DIGITS_MAX:
         raise UsageInvalid(name, f"expected decimal seconds, got {shown(text)}")
     return value
+
+
+def seconds_of_milliseconds(name: str, text: bytes) -> bytes:
+    """Decimal milliseconds as the text of decimal seconds, exactly."""
+    return f"{_EXACT.scaleb(decimal_seconds(name, text), -3):f}".encode()
 
 
 def floor_to_microseconds(seconds: Decimal) -> int:

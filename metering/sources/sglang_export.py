@@ -9,11 +9,10 @@ from typing import Final
 
 import msgspec
 
-from metering.sources.record import NodeIdentity, Row
+from metering.sources.record import NodeIdentity, Row, identified
 from metering.sources.sglang_fields import MetaInfo, Parameters
 from metering.sources.sglang_meta import to_row
 from metering.sources.sglang_tolerant import read_line
-from metering.usage import event_id
 
 FORMAT: Final = "sglang_export"
 RECORD_START: Final = b'{"request_parameters": "'
@@ -42,11 +41,7 @@ def parse(record: bytes, node: NodeIdentity, position: str) -> Row | None:
         parameters = _PARAMETERS.decode(line.request_parameters)
     except (msgspec.MsgspecError, RecursionError):
         meta, parameters = read_line(record)
-    row = to_row(meta, parameters, node)
-    row["event_id"] = event_id(FORMAT, record)
-    row["source"] = FORMAT
-    row["source_position"] = position
-    return row
+    return identified(to_row(meta, parameters, node), FORMAT, record, position)
 
 
 def salvage(record: bytes) -> tuple[bytes, ...]:

@@ -10,11 +10,10 @@ from typing import Final
 import msgspec
 
 from metering.errors import UsageInvalid
-from metering.sources.record import NodeIdentity, Row
+from metering.sources.record import NodeIdentity, Row, identified
 from metering.sources.sglang_fields import MetaInfo, Parameters
 from metering.sources.sglang_meta import to_row
 from metering.sources.sglang_tolerant import meta_info, parameters, read_object
-from metering.usage import event_id
 
 FORMAT: Final = "sglang_request_log"
 FINISHED: Final = "request.finished"
@@ -58,11 +57,7 @@ def parse(record: bytes, node: NodeIdentity, position: str) -> Row | None:
         return None
     if obj is None or meta is None:
         raise UsageInvalid("out.meta_info", "missing in a request.finished event")
-    row = to_row(meta, obj, node)
-    row["event_id"] = event_id(FORMAT, record)
-    row["source"] = FORMAT
-    row["source_position"] = position
-    return row
+    return identified(to_row(meta, obj, node), FORMAT, record, position)
 
 
 def _tolerant(body: bytes) -> tuple[str, Parameters | None, MetaInfo | None]:

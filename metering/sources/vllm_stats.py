@@ -10,8 +10,16 @@ import msgspec
 
 from metering.errors import UsageInvalid
 from metering.identity import bounded
-from metering.sources.record import NodeIdentity, Row, checked_count, instant, shifted, shown
-from metering.usage import Operation, Stage, Status, event_id
+from metering.sources.record import (
+    NodeIdentity,
+    Row,
+    checked_count,
+    identified,
+    instant,
+    shifted,
+    shown,
+)
+from metering.usage import Operation, Stage, Status
 
 FORMAT: Final = "vllm_stats"
 FORMAT_VERSION: Final = 1
@@ -75,10 +83,7 @@ def parse(record: bytes, node: NodeIdentity, position: str) -> Row | None:
             "records", f"the plug-in lost {line.records} requests: its queue was full"
         )
     row = _to_row(line, node)
-    row["event_id"] = event_id(FORMAT, record)
-    row["source"] = FORMAT
-    row["source_position"] = position
-    return row
+    return identified(row, FORMAT, record, position)
 
 
 def _to_row(line: Line, node: NodeIdentity) -> Row:
@@ -101,16 +106,13 @@ def _to_row(line: Line, node: NodeIdentity) -> Row:
     join_key = bounded(request_id) if request_id else None
     group_id = join_key if node.stage != Stage.UNIFIED else bounded(line.call or "") or None
     return {
-        "stage": node.stage,
+        **node.row(),
         "operation": (Operation.CHAT if generates else Operation.EMBEDDING).value,
         "engine_request_id": join_key,
         "join_key": join_key,
         "client_request_id": _client_id(request_id) if request_id else None,
         "group_id": group_id if grouped else None,
         "group_size": line.n if grouped else None,
-        "node_id": node.node_id,
-        "pool": node.pool,
-        "instance_id": node.instance_id,
         "engine": node.engine or "vllm",
         "engine_version": node.engine_version or line.version,
         "model_id": bounded(line.model) if line.model else node.model_id,
@@ -120,7 +122,6 @@ def _to_row(line: Line, node: NodeIdentity) -> Row:
         "cached_input_tokens": checked_count("cached_tokens", line.cached_tokens),
         "output_tokens": output_tokens if generates else 0,
         "status": status,
-        "region": node.region,
         "retractions": checked_count("preemptions", line.preemptions),
         "queue_seconds": line.queued_seconds,
         "prefill_seconds": line.prefill_seconds,
