@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, select, text, update
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
-from pricing.errors import AlreadyExists, NotFound, StoreUnavailable
+from pricing.errors import AlreadyExists, NotFound, RequestInvalid, StoreUnavailable
 from pricing.ledger.tables import audit_entry
 
 BUSY_TIMEOUT_MILLISECONDS = 10_000
@@ -36,21 +36,29 @@ class Change:
         key = _key(table, row)
         if self._row(table, key) is not None:  # true until the commit: writers take turns
             raise AlreadyExists(f"There is a {_words(table)} {_label(key)} already.")
-        self.connection.execute(insert(table).values(**row))
+        with _rules_kept():
+            self.connection.execute(insert(table).values(**row))
         self._record("insert", table, key, before=None, after=row)
 
     def update(
         self, table: Table, key: Mapping[str, Any], changes: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Change the row of `key` and return it as it is now. Raises NotFound."""
+        """Change the row of `key` and return it as it is now.
+
+        Raises NotFound, and RequestInvalid where a value breaks a rule of the table.
+        """
         before = self._row(table, key)
         if before is None:
             raise NotFound(f"There is no {_words(table)} {_label(key)}.")
         after = {**before, **changes}
         if after == before:
             return after
-        statement = update(table).values(**changes)
-        self.connection.execute(statement.where(*(table.c[name] == key[name] for name in key)))
+        for name, value in changes.items():
+            if value is None and not table.c[name].nullable:
+                raise RequestInvalid(f"{name} of a {_words(table)} cannot be empty.")
+        statement = update(table).where(*(table.c[name] == key[name] for name in key))
+        with _rules_kept():
+            self.connection.execute(statement.values(**changes))
         changed = [name for name in after if after[name] != before[name]]
         self._record(
             "update",
@@ -171,6 +179,20 @@ def available() -> Iterator[None]:
         yield
     except OperationalError as error:
         raise StoreUnavailable(f"The ledger cannot be used: {error.orig}.") from error
+
+
+@contextmanager
+def _rules_kept() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        # the rule's name alone: PostgreSQL's message would show the whole row
+        diagnosis = getattr(error.orig, "diag", None)
+        rule = diagnosis.constraint_name if diagnosis else str(error.orig).rpartition(": ")[2]
+        raise RequestInvalid(
+            f"The values break the rule {rule} of the ledger.",
+            remedy="Make them agree with each other; docs/api/errors.md explains the rules.",
+        ) from error
 
 
 def _key(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,6 +69,10 @@ class ApiKey:
         alive = self.revoked_at is None or at < self.revoked_at
         return alive and (self.expires_at is None or at < self.expires_at)
 
+    def used_long_ago(self, at: datetime) -> bool:
+        """Whether `last_used_at` is worth writing again at the UTC time `at`."""
+        return self.last_used_at is None or at - self.last_used_at >= LAST_USED_GRAIN
+
     def principal(self) -> Principal:
         """Who comes with this key."""
         role = Role(self.role)
@@ -154,7 +158,7 @@ def find_key(connection: Connection, secret: str, *, at: datetime) -> ApiKey | N
 
 def note_use(change: Change, key: ApiKey) -> None:
     """Remember when the key was last used, to the minute; not a change that the audit log shows."""
-    if key.last_used_at is None or change.at - key.last_used_at >= LAST_USED_GRAIN:
+    if key.used_long_ago(change.at):
         statement = update(api_key).where(api_key.c.key_id == key.key_id)
         change.connection.execute(statement.values(last_used_at=change.at))
 

@@ -1,0 +1,92 @@
+"""Pages by key, not by number: rows that arrive meanwhile make no other row come twice or never."""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Final, TypeVar
+from uuid import UUID
+
+from fastapi import Depends, Query, Request
+
+from metering.windows import parse_time
+from pricing.errors import RequestInvalid
+from pricing.ledger.rows import Page
+
+LIMIT_DEFAULT: Final = 100
+LIMIT_MAX: Final = 1_000
+CURSOR_LENGTH_MAX: Final = 2_000
+POSITION_PARAMETERS: Final = frozenset({"cursor", "limit"})
+Item = TypeVar("Item")
+
+
+class Paging:
+    """The page that a request asks for."""
+
+    def __init__(
+        self,
+        request: Request,
+        limit: Annotated[int, Query(ge=1, le=LIMIT_MAX, description="rows of one page")] = (
+            LIMIT_DEFAULT
+        ),
+        cursor: Annotated[
+            str | None,
+            Query(max_length=CURSOR_LENGTH_MAX, description="next_cursor of the page before"),
+        ] = None,
+    ) -> None:
+        self.limit = limit
+        self.cursor = cursor
+        # a cursor belongs to one list with one set of filters; elsewhere it would skip rows
+        asked = sorted(p for p in request.query_params.multi_items() if p[0] not in _POSITION)
+        self._list = hashlib.sha256(repr((request.url.path, asked)).encode()).hexdigest()[:16]
+
+    def page(self, **kinds: type) -> Page:
+        """One row more than was asked for, to know if more follow. kinds: the key, in order."""
+        after = None if self.cursor is None else self._decode(self.cursor, list(kinds.values()))
+        return Page(self.limit + 1, after)
+
+    def cut(self, rows: Sequence[Item], *key: str) -> tuple[Sequence[Item], str | None]:
+        """The rows of this page, and the cursor of the next one if there is one."""
+        if len(rows) <= self.limit:
+            return rows, None
+        last = rows[self.limit - 1]
+        values = [last[name] if isinstance(last, dict) else getattr(last, name) for name in key]
+        return rows[: self.limit], self._encode(values)
+
+    def _encode(self, values: Sequence[Any]) -> str:
+        plain = [v.isoformat() if isinstance(v, datetime) else v for v in values]
+        text = json.dumps([self._list, *plain], separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    def _decode(self, cursor: str, kinds: Sequence[type]) -> tuple[Any, ...]:
+        try:
+            padded = cursor + "=" * (-len(cursor) % 4)
+            of_list, *values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+            if of_list != self._list:
+                raise RequestInvalid(
+                    "The cursor belongs to another list or to other filters.",
+                    remedy="Keep path and filters while you follow next_cursor.",
+                )
+            return tuple(_typed(v, kind) for v, kind in zip(values, kinds, strict=True))
+        except (ValueError, TypeError, AttributeError, binascii.Error) as error:
+            raise RequestInvalid(
+                "The cursor is not one of ours.", remedy="Send next_cursor as it came."
+            ) from error
+
+
+_POSITION = POSITION_PARAMETERS
+Paged = Annotated[Paging, Depends()]
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if kind is datetime:
+        return parse_time(value)
+    if kind is UUID:
+        return str(UUID(value))
+    if not isinstance(value, kind) or isinstance(value, bool) or "\x00" in str(value):
+        raise TypeError(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError(value)
+    return value

@@ -1,0 +1,142 @@
+"""/v1/jobs, /v1/audit and /v1/policies: what ran, who changed what, which rules are in force."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from pricing.api.call import Call, may
+from pricing.api.paging import Paged
+from pricing.api.representation import LIST_CONTENT, many
+from pricing.api.shapes import Id, Listing, Shape, Shown, Text, Time
+from pricing.errors import RequestInvalid
+from pricing.ledger.audit import list_entries
+from pricing.ledger.job_runs import list_runs
+from pricing.ledger.policies import add_policy, list_policies
+from pricing.policy import Policy, PolicyInvalid
+
+router = APIRouter(tags=["operations"])
+POLICY_EXAMPLE = 'undelivered = "bill_input"'
+
+
+class JobRunShown(Shown):
+    """A job's run for one period."""
+
+    job: str = Field(examples=["export"])
+    period: str = Field(examples=["2026-09"])
+    state: str = Field(examples=["done"])
+    claimed_by: str
+    lease_until: Time
+    attempts: int
+    started_at: Time
+    finished_at: Time | None
+    outcome: dict[str, Any] | None
+    error: str | None
+
+
+class AuditRow(Shown):
+    """One change. Secrets are never in it."""
+
+    audit_id: int
+    at: Time
+    actor: str = Field(description="key id, or the command that acted")
+    request_id: str | None
+    action: str = Field(examples=["update"])
+    subject: str = Field(examples=["tenant"])
+    subject_key: str = Field(examples=["t-alder"])
+    tenant_id: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class AuditAsked(BaseModel):
+    """Which changes."""
+
+    subject: Text | None = Field(None, examples=["tenant"])
+    tenant_id: Id | None = None
+
+
+class PolicyShown(Shown):
+    """A revision of the policies, in force for billing instants from effective_from on."""
+
+    revision: int
+    toml_text: str = Field(examples=[POLICY_EXAMPLE])
+    sha256: str
+    effective_from: Time
+    created_at: Time
+    created_by: str
+
+
+class NewPolicy(Shape):
+    """Policies as TOML; keys that are left out have their defaults."""
+
+    toml: str = Field(max_length=10_000, examples=[POLICY_EXAMPLE])
+    effective_from: Time
+
+
+@router.get(
+    "/v1/jobs",
+    summary="List runs of jobs",
+    response_model=Listing[JobRunShown],
+    responses=LIST_CONTENT,
+)
+def get_jobs(call: Annotated[Call, may("jobs:read")], paging: Paged) -> Response:
+    """Runs, those started last first."""
+    with call.ledger() as connection:
+        rows = list_runs(connection, paging.page(started_at=datetime, job=str, period=str))
+    return many(call.request, JobRunShown, *paging.cut(rows, "started_at", "job", "period"))
+
+
+@router.get(
+    "/v1/audit",
+    summary="Read the audit log",
+    response_model=Listing[AuditRow],
+    responses=LIST_CONTENT,
+)
+def get_audit(
+    call: Annotated[Call, may("audit:read")],
+    paging: Paged,
+    *,
+    asked: Annotated[AuditAsked, Query()],
+) -> Response:
+    """Every change of tenants, prices, keys, servers, policies and periods, the last first."""
+    scope = call.scope(asked.tenant_id)
+    with call.ledger() as connection:
+        rows = list_entries(
+            connection, scope, subject=asked.subject, page=paging.page(audit_id=int)
+        )
+    return many(call.request, AuditRow, *paging.cut(rows, "audit_id"))
+
+
+@router.get(
+    "/v1/policies",
+    summary="List policies",
+    response_model=Listing[PolicyShown],
+    responses=LIST_CONTENT,
+)
+def get_policies(call: Annotated[Call, may("policies:read")], paging: Paged) -> Response:
+    """Every revision; the last one whose date has come is in force."""
+    with call.ledger() as connection:
+        rows = list_policies(connection, paging.page(revision=int))
+    return many(call.request, PolicyShown, *paging.cut(rows, "revision"))
+
+
+@router.post("/v1/policies", summary="Set policies", response_model=PolicyShown, status_code=201)
+def post_policy(call: Annotated[Call, may("policies:write")], new: NewPolicy) -> Response:
+    """The text is checked first; docs/policies.md lists every key and value."""
+    try:
+        Policy.from_toml(new.toml)
+    except PolicyInvalid as error:
+        raise RequestInvalid(
+            f"toml: {error}.", remedy="docs/policies.md lists every key and value."
+        ) from error
+    answer = call.created(
+        lambda change: PolicyShown.model_validate(
+            add_policy(change, new.toml, effective_from=new.effective_from)
+        ),
+        new,
+    )
+    call.services.changed("policies")
+    return answer

@@ -1,0 +1,115 @@
+"""/v1/servers: what each node is, how fast it is rated, when it was in service, what it costs."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import Field
+from starlette.responses import Response
+
+from pricing.api.call import Call, may
+from pricing.api.paging import Paged
+from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.shapes import DecimalText, Id, Listing, Shape, Shown, Text, Time
+from pricing.ledger.servers import Server, add_server, change_server, get_server, list_servers
+
+router = APIRouter(tags=["servers"])
+Reading = Annotated[Call, may("servers:read")]
+Writing = Annotated[Call, may("servers:write")]
+Stage = Literal["prefill", "decode", "unified", "gateway"]
+RATED = Field(
+    None,
+    examples=["83670.6"],
+    description="tokens per second at full load: input of a prefill or unified server, output of a "
+    "decode one; null: utilisation is unknown",
+)
+COSTS = Field(
+    None, max_length=50, description="assumption → decimal text", examples=[{"capex": "1000000"}]
+)
+
+
+class ServerShown(Shown):
+    """A server."""
+
+    node_id: Id = Field(examples=["p01"])
+    name: str
+    stage: Stage
+    pool: str | None = None
+    hardware: str | None = Field(None, examples=["8 × MTT S5000"])
+    rated_tokens_per_second: DecimalText | None = RATED
+    in_service_from: Time
+    in_service_until: Time | None = None
+    cost_assumptions: dict[str, str] | None = COSTS
+
+
+class NewServer(Shape):
+    """A server to register; node_id is the id that usage carries."""
+
+    node_id: Id = Field(examples=["p01"])
+    name: Text = Field(examples=["p01"])
+    stage: Stage
+    pool: Text | None = None
+    hardware: Text | None = Field(None, examples=["8 × MTT S5000"])
+    rated_tokens_per_second: DecimalText | None = RATED
+    in_service_from: Time
+    in_service_until: Time | None = Field(None, description="exclusive")
+    cost_assumptions: dict[Text, DecimalText] | None = COSTS
+
+
+class ServerChanges(Shape):
+    """What to change of a server; what is left out stays."""
+
+    name: Text | None = Field(None, examples=["p01"])
+    stage: Stage | None = None
+    pool: Text | None = None
+    hardware: Text | None = None
+    rated_tokens_per_second: DecimalText | None = RATED
+    in_service_from: Time | None = None
+    in_service_until: Time | None = None
+    cost_assumptions: dict[Text, DecimalText] | None = COSTS
+
+
+@router.get(
+    "/v1/servers",
+    summary="List servers",
+    response_model=Listing[ServerShown],
+    responses=LIST_CONTENT,
+)
+def get_servers(call: Reading, paging: Paged) -> Response:
+    """Servers by node id."""
+    with call.ledger() as connection:
+        rows = list_servers(connection, paging.page(node_id=str))
+    return many(call.request, ServerShown, *paging.cut(rows, "node_id"))
+
+
+@router.post(
+    "/v1/servers", summary="Register a server", response_model=ServerShown, status_code=201
+)
+def post_server(call: Writing, new: NewServer) -> Response:
+    """Usage of a node that is not registered is metered and priced all the same."""
+    return call.created(
+        lambda change: ServerShown.model_validate(add_server(change, Server(**_plain(new)))), new
+    )
+
+
+@router.get("/v1/servers/{node_id}", summary="Read a server", response_model=ServerShown)
+def get_one_server(call: Reading, node_id: Id) -> Response:
+    """One server."""
+    with call.ledger() as connection:
+        found = get_server(connection, node_id)
+    return one(call.request, ServerShown.model_validate(found))
+
+
+@router.patch("/v1/servers/{node_id}", summary="Change a server", response_model=ServerShown)
+def patch_server(call: Writing, node_id: Id, *, changes: ServerChanges) -> Response:
+    """A new rating or price assumption shows in every window that is asked for afterwards."""
+    with call.change() as change:
+        found = change_server(change, node_id, _plain(changes))
+    return one(call.request, ServerShown.model_validate(found))
+
+
+def _plain(given: NewServer | ServerChanges) -> dict[str, Any]:
+    """The fields that were given; assumptions as the text that JSON keeps exact."""
+    values = given.model_dump(exclude_unset=True)
+    if values.get("cost_assumptions") is not None:
+        values["cost_assumptions"] = given.model_dump(mode="json")["cost_assumptions"]
+    return values

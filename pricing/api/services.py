@@ -1,0 +1,60 @@
+"""What the application is given: the stores, the clock and the other parts, none of them global."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+import duckdb
+from prometheus_client import CollectorRegistry
+
+from metering.collector.writer import IngestWriter
+from pricing.api.auth import Authenticator
+from pricing.ledger.connect import Ledger
+from pricing.price_book import Catalogue
+
+Result = TypeVar("Result")
+
+
+class ReadUsage(Protocol):
+    """Runs a query of the usage store on a reader; raises ReadTimeout when it takes too long."""
+
+    def __call__(self, query: Callable[[duckdb.DuckDBPyConnection], Result]) -> Result:
+        """The query's result."""
+
+
+class WriteUsage(Protocol):
+    """Runs a change of the usage store in a transaction of its one writer."""
+
+    def __call__(self, task: Callable[[duckdb.DuckDBPyConnection], Result]) -> Result:
+        """The task's result, once it is committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """Whether the stores can be written, and how far behind they are.
+
+    metered_through, settled_through: UTC; None where nothing was metered yet.
+    """
+
+    writable: bool
+    reason: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything that a request can reach."""
+
+    ledger: Ledger
+    read_usage: ReadUsage
+    clock: Callable[[], datetime]  # aware UTC
+    authenticator: Authenticator
+    readiness: Callable[[], Readiness]
+    catalogue: Callable[[], Catalogue]  # of the published books
+    changed: Callable[[str], None]  # told what a route has changed: "books", "tenants", "keys"
+    write_usage: WriteUsage
+    writer: IngestWriter
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    body_bytes_max: int = 32 << 20
+    tls: bool = False
