@@ -2,6 +2,9 @@
 
 from dataclasses import fields
 
+from fastapi.routing import APIRoute
+
+from pricing.api.app import ROUTERS
 from pricing.flags import FLAGS
 from pricing.policy import CHOICES, Policy
 from pricing.settings import keys
@@ -41,3 +44,12 @@ def test_every_finding_is_in_the_docs() -> None:
     text = page("policies.md")
     offences = [name for name in FLAGS if f"| `{name}` |" not in text]
     require_none(offences, "Explain it in the table of docs/policies.md:")
+
+
+def test_every_route_is_in_the_docs() -> None:
+    """A route that the pages do not name is found by nobody."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    paths = {route.path for r in ROUTERS for route in r.routes if isinstance(route, APIRoute)}
+    require_none(
+        [path for path in paths if path not in text], "Add the route to a page of docs/api/:"
+    )
