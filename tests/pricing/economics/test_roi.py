@@ -27,7 +27,7 @@ from pricing.sensitivity import case_npv, heat_map, hit_ratio_bars, tornado, wit
         ("D", -3_427_732.80, -0.2051361321, -0.936392, None, None, -0.271886),
     ],
 )
-def test_the_four_cases(synth, name, value, month, year, payback, discounted, index):  # noqa: PLR0917
+def test_the_four_cases(synth, name, value, month, year, payback, discounted, index):  # noqa: PLR0917 - the columns of a table
     """Table of §4.2: NPV, monthly IRR, effective yearly IRR, paybacks, profitability index."""
     case = synth[name]
     worth = outlook(case)
