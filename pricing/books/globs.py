@@ -32,4 +32,4 @@ def shortest_match(first: str, second: str) -> int:
             return NEVER
         return shortest(i + 1, j + 1) + 1
 
-    return shortest(0, 0)
+    return min(shortest(0, 0), NEVER)

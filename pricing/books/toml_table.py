@@ -93,9 +93,9 @@ class Table:
 
     def numbers(self, key: str) -> dict[str, Decimal]:
         """A table of decimals of 0 or more, by name."""
-        expected = '{ name = "1.1" }'
-        read = self.take(key, expected, lambda raw: {n: _number(v) for n, v in _dict(raw).items()})
-        return read or {}
+        table = self.table(key)
+        taken = {name: table.number(name, '"1.1"') for name in table.names()}
+        return {name: number for name, number in taken.items() if number is not None}
 
     def tokens(self, key: str) -> int | None:
         """A count of tokens."""
@@ -121,9 +121,7 @@ class Table:
 
     def weekdays(self, key: str) -> frozenset[int]:
         """Days of the week, Monday is 0; every day if missing."""
-        expected = '["mon", "tue"]'
-        read = self.take(key, expected, lambda raw: frozenset(_weekday(v) for v in _list(raw)))
-        return read or EVERY_DAY
+        return self.take(key, '["mon", "tue"]', _weekdays) or EVERY_DAY
 
     def prices(self, key: str, *, required: bool = False) -> dict[str, Price]:
         """A table of prices per million tokens."""
@@ -243,7 +241,8 @@ def _clock(raw: Any) -> int:
     return second
 
 
-def _weekday(raw: Any) -> int:
-    if raw not in DAY_NAMES:
+def _weekdays(raw: Any) -> frozenset[int]:
+    named = _list(raw)
+    if not named or not set(map(str, named)) <= set(DAY_NAMES):
         raise _unexpected(f"days out of {', '.join(DAY_NAMES)}", raw)
-    return DAY_NAMES.index(raw)
+    return frozenset(DAY_NAMES.index(day) for day in named)
