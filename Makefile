@@ -16,11 +16,11 @@ ARGS ?=
 # $(call debian,PACKAGES,REASON): install Debian packages as root, else say which ones are missing.
 define debian
 	if [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; then \
-		echo "· installing $(1): $(2)" >&2; \
+		echo "· installing Debian's $(1) for $(2)" >&2; \
 		export DEBIAN_FRONTEND=noninteractive; \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends $(1) >/dev/null; \
 	else \
-		echo "$(2) needs the Debian packages $(1). Run: sudo apt-get install $(1)" >&2; exit 1; \
+		echo "This machine lacks $(1), needed for $(2). Run: sudo apt-get install $(1)" >&2; exit 1; \
 	fi
 endef
 
@@ -66,12 +66,12 @@ UV = UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(BIN)/pip conf
 $(READY): requirements.lock pyproject.toml
 	@[[ -n "$(PYTHON)" ]] && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "tokentill needs Python 3.11 or newer. On Debian 12: apt-get install python3 python3-venv" >&2; exit 1; }
-	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { $(call debian,python3-venv,A virtual environment); }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { $(call debian,python3-venv,a virtual environment); }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
 		echo "· making .venv with $(PYTHON)" >&2; "$(PYTHON)" -m venv --clear .venv; }
 	@echo "· installing what requirements.lock names" >&2
 	@awk '/^[a-z0-9]/ {wanted = /^uv==/} wanted' requirements.lock > .venv/uv.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock
+	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r .venv/uv.lock
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -79,4 +79,4 @@ $(READY): requirements.lock pyproject.toml
 .PHONY: browser
 browser: $(READY)
 	@command -v chromium chromium-browser google-chrome >/dev/null || { \
-		$(call debian,chromium fonts-noto-cjk,The dashboard's browser tests); }
+		$(call debian,chromium fonts-noto-cjk,the dashboard's browser tests); }
