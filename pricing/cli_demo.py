@@ -3,6 +3,7 @@
 import json
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -68,6 +69,7 @@ def demo(
             kill_seed=kill_seed,
             requests=requests,
             say=lambda text: print(text, file=sys.stderr, flush=True),
+            clock=lambda: datetime.now(UTC),
         )
         try:
             with Demo(options).running() as running:

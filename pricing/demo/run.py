@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +38,7 @@ class Options:
     requests: int | None = None
     api_port: int = 8080
     say: Callable[[str], None] = print
+    clock: Callable[[], datetime]  # aware UTC
 
 
 class Demo:
@@ -51,7 +52,7 @@ class Demo:
         self.url = f"http://{LOOPBACK}:{self.port}"
         self.children: list[Child] = []
         self.secret = ""
-        self.started_at = datetime.now(UTC)
+        self.started_at = options.clock()
 
     @contextmanager
     def running(self) -> Iterator["Demo"]:
@@ -178,7 +179,7 @@ class Demo:
     def _answers(self, done: dict[str, Any]) -> Answers | None:
         first = datetime.fromisoformat(done["first_received_at"])
         start = first.replace(minute=0, second=0, microsecond=0)
-        end = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+        end = self.options.clock().replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
         with self.api() as api:
             try:
                 return read_answers(api, start, end)

@@ -342,9 +342,11 @@ CREATE TABLE node_shape_daily (
     prefill_seconds DOUBLE NOT NULL
 );
 
--- exact money of a token count: DECIMAL(38, 15); a line without tokens needs no price
+-- exact money of a token count: DECIMAL(38, 15); a line without tokens needs no price, and tokens
+-- without a price are unknown money, not 0
 CREATE MACRO charge(tokens, price) AS
-    coalesce(tokens::BIGINT * price * 0.000001::DECIMAL(7, 6), 0::DECIMAL(38, 15));
+    CASE WHEN tokens = 0 THEN 0::DECIMAL(38, 15)
+         ELSE tokens::BIGINT * price * 0.000001::DECIMAL(7, 6) END;
 
 -- rows with their money, in the currency of their price key: what is owed where disposition = 'billed',
 -- else what is at stake (plus unsplit_amount_min … unsplit_amount_max)
