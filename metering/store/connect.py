@@ -64,7 +64,8 @@ class Store:
     def close(self) -> None:
         """Close every cursor and the database; committed rows are durable already."""
         for cursor in list(self._cursors):
-            cursor.interrupt()
+            with contextlib.suppress(duckdb.ConnectionException):  # its user has closed it
+                cursor.interrupt()
             cursor.close()
         self._cursors.clear()
         self._connection.close()
