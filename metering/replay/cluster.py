@@ -16,7 +16,7 @@ from metering.errors import ConfigInvalid
 from metering.replay.customers import Customers
 from metering.replay.hardware import HardwareProfile
 from metering.replay.legs import Call, Ending, Leg, Outcome
-from metering.replay.prefix_cache import prefix_cache
+from metering.replay.prefix_cache import PrefixCache
 from metering.replay.request import TraceRequest, random_of
 from metering.replay.router import DecodeNode, PrefillNode, choose_decode, choose_prefill
 
@@ -94,7 +94,7 @@ class Simulation:
         self._fates = random_of(seed, "fates")
         self._order = count()
         self._events: list[tuple[float, int, Leg | Call]] = []  # a heap
-        caches = [prefix_cache(shape.cache_tokens) for _ in range(shape.prefill_nodes)]
+        caches = [PrefixCache(shape.cache_tokens) for _ in range(shape.prefill_nodes)]
         if shape.cache == "shared":
             caches = caches[:1] * shape.prefill_nodes
         self._prefill = [PrefillNode(cache) for cache in caches]

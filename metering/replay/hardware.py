@@ -10,7 +10,8 @@ class HardwareProfile:
     """Rates of one server, in tokens per second, and seconds per output token of one request.
 
     kv_load: cached tokens brought into the engine; kv_transfer: prompt tokens moved from a prefill
-    to a decode server; kv_capacity_tokens: what the KV cache of a server holds.
+    to a decode server; kv_capacity_tokens: what the KV cache of a server holds. Watts are of one
+    device, without and with work.
     """
 
     name: str
@@ -21,6 +22,10 @@ class HardwareProfile:
     decode_seconds_per_token: float
     decode_seconds_per_token_per_request: float
     kv_capacity_tokens: int
+    devices: int = 8
+    idle_watts_per_device: float = 110.0  # assumed; nobody publishes these of an S5000
+    busy_watts_per_device: float = 480.0  # assumed
+    decode_requests_at_full_load: int = 64  # assumed
 
     def prefill_seconds(self, uncached_tokens: int, cached_tokens: int) -> float:
         """Seconds to compute `uncached_tokens` and load `cached_tokens`, one prompt at a time."""

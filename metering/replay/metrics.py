@@ -13,6 +13,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from metering.replay.cluster import NodeLoad
+from metering.replay.devices import DeviceMetrics
+from metering.replay.hardware import HardwareProfile
 from metering.replay.legs import Ending, Leg
 from metering.replay.nodes import EngineNode
 from metering.replay.request import Customer
@@ -66,10 +68,11 @@ class NodeMetrics(Collector):
     """Counters and gauges of one node. load: what the node is busy with when it is scraped."""
 
     def __init__(
-        self, node: EngineNode, capacity_tokens: int, load: Callable[[], NodeLoad]
+        self, node: EngineNode, hardware: HardwareProfile, load: Callable[[], NodeLoad]
     ) -> None:
         self.node = node
-        self._capacity_tokens = capacity_tokens
+        self._capacity_tokens = hardware.kv_capacity_tokens
+        self._devices = DeviceMetrics(node, hardware)
         self._load = load
         self._lock = Lock()
         self._counts: dict[tuple[str, tuple[str, ...]], int] = {}
@@ -109,7 +112,9 @@ class NodeMetrics(Collector):
             counts = dict(self._counts)
             hit_rate = self._cached_tokens / (self._prompt_tokens or 1)
         yield from self._counter_families(counts)
-        yield from self._gauge_families(self._load(), hit_rate)
+        load = self._load()
+        yield from self._gauge_families(load, hit_rate)
+        yield from self._devices.families(load)
 
     def _count(self, work: _Work) -> None:
         owner = _customer_labels(work.customer)

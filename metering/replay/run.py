@@ -123,9 +123,7 @@ class Replay:
             is_cache_shared=shape.cache == "shared",
         )
         self.metrics = tuple(
-            NodeMetrics(
-                node, shape.hardware.kv_capacity_tokens, partial(self._simulation.load, place)
-            )
+            NodeMetrics(node, shape.hardware, partial(self._simulation.load, place))
             for place, node in enumerate(self.nodes)
         )
 

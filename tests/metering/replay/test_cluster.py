@@ -6,7 +6,7 @@ from metering.errors import ConfigInvalid
 from metering.replay.cluster import Faults
 from metering.replay.hardware import PROFILES
 from metering.replay.legs import Ending, Leg, Outcome
-from metering.replay.prefix_cache import prefix_cache
+from metering.replay.prefix_cache import PrefixCache
 from metering.replay.router import DecodeNode, PrefillNode, choose_decode, choose_prefill
 from tests.metering.replay.parts import request, shape, simulate, steady
 
@@ -128,7 +128,7 @@ def test_all_nodes_work():
 def test_the_better_cache_wins_unless_it_keeps_waiting():
     """By hand: node 0 knows 900 of 1,000 tokens; with 10 s more to wait it still serves, with 11 s
     node 1 does."""
-    nodes = [PrefillNode(prefix_cache(None)), PrefillNode(prefix_cache(None))]
+    nodes = [PrefillNode(PrefixCache()), PrefillNode(PrefixCache())]
     asked = request(blocks=[(0, 9), (50, 1)])
     nodes[0].cache.admit(request(blocks=[(0, 9)]))
     assert choose_prefill(nodes, asked, 0.0) == 0

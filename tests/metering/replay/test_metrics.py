@@ -14,7 +14,7 @@ from metering.replay.customers import Customers
 from metering.replay.metrics import NodeMetrics
 from metering.replay.metrics_server import serving
 from metering.replay.run import Replay, ReplaySettings
-from tests.metering.replay.parts import NOW, lines_of, request, shape
+from tests.metering.replay.parts import NOW, PLAIN, lines_of, request, shape
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -92,7 +92,8 @@ def test_names_and_labels_are_those_of_a_real_server(
     text = (shared / f"data/engines/sglang_metrics_{stage}.prom").read_text(encoding="utf-8")
     real = {name: {key for key, _ in labels} for name, labels in series_of(text)}
     run = played(tmp_path, abort_share=0.1, kv_failure_share=0.1)
-    for name, labels in scraped(run.metrics[place]):
+    of_engine = [key for key in scraped(run.metrics[place]) if key[0].startswith("sglang:")]
+    for name, labels in of_engine:
         names = {key for key, _ in labels}
         assert names - {"project"} == real[name], name
         assert dict(labels)["engine_type"] == stage
@@ -110,14 +111,26 @@ def test_gauges_show_the_moment(tmp_path: Path):
     tokens) and the third waits."""
     simulation = Simulation(shape(), Customers(1, 1), Faults(), 1)
     node = played(tmp_path).nodes[0]
-    metrics = NodeMetrics(node, 100_000, lambda: simulation.load(0))
+    metrics = NodeMetrics(node, PLAIN, lambda: simulation.load(0))
     asked = [request(at, [(int(at * 100), 10)]) for at in (0.0, 0.1, 0.2)]
     answers = (leg for leg in simulation.run(asked) if not leg.is_prefill)
     next(answers)
     series = scraped(metrics)
     assert total(series, "sglang:num_running_reqs") == 1
     assert total(series, "sglang:num_queue_reqs") == 1
+    assert total(series, "DCGM_FI_DEV_GPU_UTIL", gpu="7") == 100
     assert total(series, "sglang:token_usage") == pytest.approx(0.01001)
+
+
+def test_devices_are_named_as_by_the_vendors_exporter(tmp_path: Path, shared: Path):
+    """../shared/data/engines/mt_dcgm.prom: same names and labels; 8 cards, idle at 110 W each."""
+    text = (shared / "data/engines/mt_dcgm.prom").read_text(encoding="utf-8")
+    real = {name: {key for key, _ in labels} for name, labels in series_of(text)}
+    series = scraped(played(tmp_path).metrics[1])
+    of_devices = [key for key in series if key[0].startswith("DCGM")]
+    assert len(of_devices) == 2 * 8
+    assert all({key for key, _ in labels} == real[name] for name, labels in of_devices)
+    assert total(series, "DCGM_FI_DEV_POWER_USAGE") == 8 * 110
 
 
 def test_every_node_is_served_on_its_own_port(tmp_path: Path):

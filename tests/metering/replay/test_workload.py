@@ -7,7 +7,7 @@ import pytest
 
 from metering.errors import ConfigInvalid
 from metering.replay.customers import Customers
-from metering.replay.prefix_cache import prefix_cache
+from metering.replay.prefix_cache import PrefixCache
 from metering.replay.request import TraceRequest
 from metering.replay.workload import white_paper
 from tests.metering.replay.parts import request
@@ -24,7 +24,7 @@ def workload(seed: int, requests: int = 2000, tenants: int = 8) -> list[TraceReq
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_nine_tokens_of_ten_are_hits(seed: int):
     """White paper 1: r = 0.9, weighted by tokens."""
-    cache, requests = prefix_cache(None), workload(seed)
+    cache, requests = PrefixCache(), workload(seed)
     cached_tokens = sum(cache.admit(r) for r in requests)
     assert cached_tokens / sum(r.input_tokens for r in requests) == pytest.approx(0.9, abs=0.015)
 
