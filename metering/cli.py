@@ -2,6 +2,9 @@
 
 import typer
 
+from metering.replay import cli as replay_cli
+
 
 def register(app: typer.Typer) -> None:
     """Add metering's commands to `app`."""
+    replay_cli.register(app)
