@@ -1,0 +1,189 @@
+"""Service levels from mergeable histograms: attainment, goodput, revenue at risk (docs §11).
+
+Percentiles are never averaged: counts of log-spaced buckets are added, then read once. A bucket
+that a limit cuts through may lie on either side, so every share has a lowest and a highest value.
+Latencies in seconds, ratios 0–1, exact fractions of counts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, log2
+
+from pricing.formula import Exact
+
+BUCKETS_PER_DOUBLING = 8  # a bucket's upper bound is 2^(bucket/8) milliseconds
+MILLISECONDS_PER_SECOND = 1_000
+MINUTES_PER_DAY = 1_440
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What one bucket holds: requests, their output tokens, and what they were billed.
+
+    revenue: in one currency; None where it is not known per bucket.
+    """
+
+    requests: int
+    output_tokens: int = 0
+    revenue: Decimal | None = None
+
+    def __add__(self, other: "Weight") -> "Weight":
+        known = self.revenue is not None and other.revenue is not None
+        return Weight(
+            self.requests + other.requests,
+            self.output_tokens + other.output_tokens,
+            (self.revenue or Decimal(0)) + (other.revenue or Decimal(0)) if known else None,
+        )
+
+
+Histogram = Mapping[int, Weight]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A ratio 0–1 that lies between `low` and `high`; None: nothing was measured."""
+
+    low: Fraction | None
+    high: Fraction | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attainment:
+    """Share that met a limit, by request, by output token, by revenue, and the money at risk.
+
+    goodput: requests that met it per second, low to high. at_risk: billed to requests that
+    missed it or may have; None where revenue is not known.
+    """
+
+    by_request: Share
+    by_token: Share
+    by_revenue: Share
+    goodput: Share
+    revenue_at_risk: Decimal | None
+
+
+def merged(histograms: Iterable[Histogram]) -> dict[int, Weight]:
+    """Counts of several hours, nodes or models added up, bucket by bucket."""
+    whole: dict[int, Weight] = {}
+    for histogram in histograms:
+        for bucket, weight in histogram.items():
+            whole[bucket] = whole[bucket] + weight if bucket in whole else weight
+    return whole
+
+
+def bucket_of(seconds: float) -> int:
+    """The bucket that counts a latency of `seconds` seconds; 0 holds all up to 1 millisecond."""
+    milliseconds = seconds * MILLISECONDS_PER_SECOND
+    return ceil(log2(milliseconds) * BUCKETS_PER_DOUBLING) if milliseconds > 1 else 0
+
+
+def upper_bound_seconds(bucket: int) -> float:
+    """Longest latency that `bucket` counts, in seconds."""
+    return float(2 ** (bucket / BUCKETS_PER_DOUBLING) / MILLISECONDS_PER_SECOND)
+
+
+def attainment(
+    histogram: Histogram, limit_seconds: float, *, window_seconds: Exact, failed_requests: int = 0
+) -> Attainment:
+    """Who met a limit of `limit_seconds` in a window of `window_seconds` seconds.
+
+    failed_requests: dropped, rejected or failed ones; they count as missed, or a server could
+    improve its figures by turning requests away.
+    """
+    cut = bucket_of(limit_seconds)
+    surely = [w for b, w in histogram.items() if upper_bound_seconds(b) <= limit_seconds]
+    perhaps = [w for b, w in histogram.items() if b <= cut]
+    every = list(histogram.values())
+    low, high, whole = _sum(surely), _sum(perhaps), _sum(every)
+    asked = whole.requests + failed_requests
+    seconds = Fraction(window_seconds)
+    return Attainment(
+        by_request=_share(low.requests, high.requests, asked),
+        by_token=_share(low.output_tokens, high.output_tokens, whole.output_tokens),
+        by_revenue=_revenue_share(low, high, whole),
+        goodput=_share(low.requests, high.requests, seconds),
+        revenue_at_risk=(
+            None if whole.revenue is None or low.revenue is None else whole.revenue - low.revenue
+        ),
+    )
+
+
+def percentile_seconds(histogram: Histogram, ratio: Exact) -> float | None:
+    """Upper bound, in seconds, of the bucket that holds the request at `ratio` (0.99: P99)."""
+    whole = _sum(list(histogram.values())).requests
+    if not whole:
+        return None
+    wanted, seen = Fraction(ratio) * whole, 0
+    for bucket in sorted(histogram):
+        seen += histogram[bucket].requests
+        if seen >= wanted:
+            return upper_bound_seconds(bucket)
+    raise ValueError(f"ratio must lie in 0..1, got {ratio}")
+
+
+def both_limits(first: Share, second: Share) -> Share:
+    """Share of requests that met two limits, from each alone: between a + b − 1 and min(a, b)."""
+    if first.low is None or second.low is None or first.high is None or second.high is None:
+        return Share(None, None)
+    return Share(max(Fraction(0), first.low + second.low - 1), min(first.high, second.high))
+
+
+def tpot_seconds(e2e_seconds: float, ttft_seconds: float, output_tokens: int) -> float | None:
+    """Seconds per output token after the first; None for one token: there is no second."""
+    if output_tokens <= 1:
+        return None
+    return (e2e_seconds - ttft_seconds) / (output_tokens - 1)
+
+
+def window_mean_availability(windows: Sequence[tuple[int, int]]) -> Fraction:
+    """1 − mean over windows of failed ÷ requests; each window is (failed, requests).
+
+    A window without requests counts with an error rate of 0, so the divisor is the calendar's.
+    """
+    if not windows:
+        raise ValueError("availability needs at least one window")
+    rates = (Fraction(failed, total) if total else Fraction(0) for failed, total in windows)
+    return 1 - sum(rates, Fraction(0)) / len(windows)
+
+
+def request_availability(windows: Sequence[tuple[int, int]]) -> Fraction | None:
+    """1 − failed ÷ requests over all windows, a ratio; None without requests."""
+    asked = sum(total for _, total in windows)
+    return 1 - Fraction(sum(failed for failed, _ in windows), asked) if asked else None
+
+
+def error_budget_minutes(target: Exact, days: Exact) -> Fraction:
+    """Minutes of outage that an availability target (0.999) allows in `days` days."""
+    return (1 - Fraction(target)) * Fraction(days) * MINUTES_PER_DAY
+
+
+def credit_ratio(availability: Exact, ladder: Sequence[tuple[Exact, Exact]]) -> Fraction:
+    """Share of the charges credited: ladder of (below this availability, ratio 0–1).
+
+    Half-open and exact: an availability at a step's bound is not below it; the largest ratio of
+    the steps that hold counts.
+    """
+    held = (Fraction(ratio) for below, ratio in ladder if Fraction(availability) < Fraction(below))
+    return max(held, default=Fraction(0))
+
+
+def _sum(weights: Sequence[Weight]) -> Weight:
+    whole = Weight(0, 0, Decimal(0))
+    for weight in weights:
+        whole += weight
+    return whole
+
+
+def _share(low: int, high: int, whole: Exact) -> Share:
+    if not whole:
+        return Share(None, None)
+    return Share(Fraction(low) / Fraction(whole), Fraction(high) / Fraction(whole))
+
+
+def _revenue_share(low: Weight, high: Weight, whole: Weight) -> Share:
+    if low.revenue is None or high.revenue is None or not whole.revenue:
+        return Share(None, None)
+    billed = Fraction(whole.revenue)
+    return Share(Fraction(low.revenue) / billed, Fraction(high.revenue) / billed)

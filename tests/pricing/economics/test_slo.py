@@ -1,0 +1,150 @@
+"""SLO attainment from histograms, availability and credits: facts/economics.md §6."""
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pricing.slo import (
+    Share,
+    Weight,
+    attainment,
+    both_limits,
+    bucket_of,
+    credit_ratio,
+    error_budget_minutes,
+    merged,
+    percentile_seconds,
+    request_availability,
+    tpot_seconds,
+    upper_bound_seconds,
+    window_mean_availability,
+)
+
+AWS = [("0.999", "0.10"), ("0.99", "0.25"), ("0.95", "1")]  # Bedrock's ladder, below → credit
+AWS_LADDER = [(Fraction(below), Fraction(ratio)) for below, ratio in AWS]
+latencies = st.lists(st.floats(0.0001, 1000), min_size=1, max_size=40)
+
+
+def histogram(seconds, tokens=1, revenue="0.5"):
+    """A histogram of latencies, each with the same tokens and revenue."""
+    return merged({bucket_of(s): Weight(1, tokens, Decimal(revenue))} for s in seconds)
+
+
+def test_buckets_are_the_stores():
+    """latency_hourly: bucket b holds (2^((b−1)/8), 2^(b/8)] ms; 0 up to 1 ms; 1 s is 80."""
+    assert [bucket_of(s) for s in (0.0005, 0.001, 0.00105, 1.024)] == [0, 0, 1, 80]
+    assert upper_bound_seconds(80) == pytest.approx(1.024)
+
+
+@given(latencies, st.floats(0.001, 1000))
+def test_the_true_share_lies_in_the_bounds(seconds, limit):
+    """Property: low ≤ what a list of latencies says ≤ high, by request."""
+    found = attainment(histogram(seconds), limit, window_seconds=60)
+    true = Fraction(sum(s <= limit for s in seconds), len(seconds))
+    assert found.by_request.low <= true <= found.by_request.high
+    assert found.goodput.low <= true * len(seconds) / 60 <= found.goodput.high
+
+
+def test_by_request_by_token_and_by_revenue():
+    """98 short and 2 long requests: 98 % of requests, but 49.5 % of tokens and of revenue."""
+    hours = [
+        {bucket_of(1.0): Weight(98, 98, Decimal("0.98"))},
+        {bucket_of(20.0): Weight(2, 100, Decimal(1))},
+    ]
+    found = attainment(merged(hours), 6.0, window_seconds=3600)
+    assert found.by_request == Share(Fraction(98, 100), Fraction(98, 100))
+    assert found.by_token.high == Fraction(98, 198)
+    assert found.by_revenue.low == Fraction(98, 198)
+    assert found.revenue_at_risk == 1
+    assert found.goodput.low == Fraction(98, 3600)
+
+
+def test_refused_requests_count_as_missed():
+    """1 served well and 1 refused is 50 %, not 100 %."""
+    found = attainment(histogram([0.5]), 6.0, window_seconds=60, failed_requests=1)
+    assert found.by_request == Share(Fraction(1, 2), Fraction(1, 2))
+
+
+def test_a_limit_inside_a_bucket_gives_two_bounds():
+    """6 s lies inside bucket 101 (5.793, 6.317]: a latency there may have met it or not."""
+    found = attainment(histogram([6.1]), 6.0, window_seconds=1)
+    assert found.by_request == Share(Fraction(0), Fraction(1))
+
+
+def test_percentiles_come_from_added_counts():
+    """Two hours: 99 at 1 s and 1 at 9 s; 1 at 9 s. P99 of all is 9 s, no mean of two P99."""
+    hours = [histogram([1.0] * 99 + [9.0]), histogram([9.0])]
+    assert percentile_seconds(merged(hours), Fraction("0.99")) == pytest.approx(9, rel=0.09)
+    assert percentile_seconds(merged(hours), Fraction("0.5")) == pytest.approx(1, rel=0.09)
+    assert percentile_seconds({}, Fraction("0.5")) is None
+
+
+def test_a_percentile_is_a_ratio():
+    """99 instead of 0.99 is caught."""
+    with pytest.raises(ValueError, match=r"0\.\.1"):
+        percentile_seconds(histogram([1]), 99)
+
+
+def test_unknown_is_unknown():
+    """Nothing measured: no share; revenue not known per bucket: no money at risk is claimed."""
+    nothing = attainment({}, 6.0, window_seconds=60)
+    assert nothing.by_request == Share(None, None)
+    unpriced = attainment({10: Weight(1, 1)}, 6.0, window_seconds=60)
+    assert unpriced.by_revenue == Share(None, None)
+    assert unpriced.revenue_at_risk is None
+
+
+def test_two_limits_at_once():
+    """90 % and 95 % met: both between 85 % and 90 %."""
+    both = both_limits(Share(*[Fraction("0.9")] * 2), Share(*[Fraction("0.95")] * 2))
+    assert both == Share(Fraction("0.85"), Fraction("0.9"))
+    assert both_limits(Share(None, None), both) == Share(None, None)
+
+
+def test_tpot():
+    """(E2E − TTFT) / (o − 1); one token has none."""
+    assert tpot_seconds(3.0, 1.0, 101) == pytest.approx(0.02)
+    assert tpot_seconds(3.0, 1.0, 1) is None
+
+
+def test_the_definition_decides_the_credit():
+    """12 of 8,640 windows fail: 99.8611 % by window (10 % credit); 95.0 % if they held 5 %."""
+    windows = [(1, 1)] * 12 + [(0, 1)] * 8_628
+    mean = window_mean_availability(windows)
+    assert float(mean) == pytest.approx(0.998611, abs=5e-7)
+    assert credit_ratio(mean, AWS_LADDER) == Fraction("0.1")
+    heavy = [(719, 719)] * 12 + [(0, 19)] * 8_628
+    by_request = request_availability(heavy)
+    assert float(by_request) == pytest.approx(0.95, abs=5e-5)
+
+
+def test_ladder_bounds_are_half_open():
+    """Exactly 99.0 % is not below it: 10 %; exactly 95 % is 25 %; 99.9 % earns nothing."""
+    rates = [credit_ratio(Fraction(a), AWS_LADDER) for a in ("0.99", "0.95", "0.999", "0.94")]
+    assert rates == [Fraction("0.1"), Fraction("0.25"), 0, 1]
+
+
+def test_an_empty_window_stays_in_the_divisor():
+    """0 of 0 failed is an error rate of 0: one bad window of two is 50 %."""
+    assert window_mean_availability([(3, 3), (0, 0)]) == Fraction(1, 2)
+    assert request_availability([(0, 0)]) is None
+    with pytest.raises(ValueError, match="at least one window"):
+        window_mean_availability([])
+
+
+@pytest.mark.parametrize(("days", "minutes"), [(30, "43.2"), (31, "44.64")])
+def test_error_budget(days, minutes):
+    """99.9 % allows 43.2 minutes in 30 days, 44.64 in 31."""
+    assert error_budget_minutes(Fraction("0.999"), days) == Fraction(minutes)
+
+
+def test_sla_vector(shared):
+    """facts/vectors.json: sla."""
+    row = json.loads((shared / "facts/vectors.json").read_text())["sla"]
+    assert {days: 288 * int(days) for days in row["windows"]} == row["windows"]
+    windows = [(1, 1)] * 12 + [(0, 1)] * (row["windows"]["30"] - 12)
+    assert float(window_mean_availability(windows)) == pytest.approx(row["avail_12bad"], rel=1e-15)
