@@ -1,0 +1,61 @@
+"""vLLM's /metrics → samples.
+
+Series are summed over `engine` (data-parallel replicas). One process has `_created` series and
+process_start_time_seconds, which tell a restart; with --api-server-count > 1 they are absent. On a
+decode node the cached counter holds the transferred prompt: a cross-check, never a bill.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from metering.sources.prometheus import (
+    Exposition,
+    count,
+    mean,
+    read_exposition,
+    rows_by_model,
+    sample_row,
+)
+from metering.sources.record import NodeIdentity, Row
+
+FORMAT: Final = "vllm_metrics"
+_PREFIX: Final = "vllm:"
+_ABORT: Final = "abort"
+_COUNTERS: Final = {
+    "counter_input_tokens": "vllm:prompt_tokens_total",
+    "counter_cached_tokens": "vllm:prompt_tokens_cached_total",
+    "counter_output_tokens": "vllm:generation_tokens_total",
+}
+
+
+def parse(text: str, node: NodeIdentity, sampled_at: datetime) -> list[Row]:
+    """One row per served model. Raises UsageInvalid for an unreadable body."""
+    exposition = read_exposition(text)
+
+    def row_of(model: str) -> Row:
+        finished = exposition.series("vllm:request_success_total", model_name=model)
+        aborted = [s for s in finished if s.labels.get("finished_reason") == _ABORT]
+        running = exposition.series("vllm:num_requests_running", model_name=model)
+        queued = exposition.series("vllm:num_requests_waiting", model_name=model)
+        return {
+            **sample_row(node, sampled_at, FORMAT),
+            **{
+                field: count(exposition.series(name, model_name=model))
+                for field, name in _COUNTERS.items()
+            },
+            "running_requests": count(running),
+            "queued_requests": count(queued),
+            "kv_usage_ratio": mean(exposition.series("vllm:kv_cache_usage_perc", model_name=model)),
+            "counter_requests": count(s for s in finished if s not in aborted),
+            "counter_aborted_requests": count(aborted),
+            "counter_epoch": _epoch(exposition, model),
+        }
+
+    return rows_by_model(exposition, _PREFIX, row_of)
+
+
+def _epoch(exposition: Exposition, model: str) -> str | None:
+    """When the counters began, as the engine says it: changes with every restart."""
+    begun = exposition.series("vllm:prompt_tokens_created", model_name=model)
+    begun = begun or exposition.series("process_start_time_seconds")
+    return ",".join(sorted(f"{s.value:.6f}" for s in begun)) or None
