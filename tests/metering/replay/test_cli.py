@@ -67,6 +67,7 @@ def test_a_stop_leaves_whole_lines(root: Path, tmp_path: Path, sent: signal.Sign
     process = start(root, "--speed", "200", "--out", str(tmp_path))
     waited_for(tmp_path / "cluster.json", process)
     while not served_lines(tmp_path):
+        assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(sent)
     process.communicate(timeout=60)
@@ -76,7 +77,7 @@ def test_a_stop_leaves_whole_lines(root: Path, tmp_path: Path, sent: signal.Sign
 
 
 def served_lines(out: Path) -> int:
-    """Complete lines so far, the file may be growing."""
+    """Nodes that wrote more than their warm-up so far."""
     return sum(p.read_bytes().count(b"\n") > 1 for p in out.glob("*/*.log"))
 
 
