@@ -1,0 +1,63 @@
+"""What a newer list changes, and the draft that keeps the past."""
+
+from datetime import timedelta
+
+from pricing.books.book_diff import changes, draft
+from pricing.books.validate import findings
+from pricing.price_entry import Tier
+from tests.pricing.price_rows import START, book, entry, prices, quote
+
+MARCH = START + timedelta(days=59)
+DEARER = prices(input="3", cached_input="0.20", output="8")
+
+
+def test_equal_books_do_not_differ():
+    """Sources and dates of checking are not prices."""
+    assert changes(book(entry(source="a")), book(entry(source="b"))) == ()
+
+
+def test_each_rule_that_differs_is_a_change():
+    """input 2 to 3, a new tier, a model gone, a model come."""
+    tier = Tier(prices=prices(output="9"), input_from=200_001)
+    old = book(entry(), entry("gone", prices=prices(output="1")))
+    new = book(entry(prices=DEARER, tiers=(tier,)), entry("come", prices=prices(output="1")))
+    found = [
+        (c.kind, c.entry.partition("@")[0], c.what, c.before, c.after) for c in changes(old, new)
+    ]
+    assert found == [
+        ("added", "come", "output", None, "1"),
+        ("removed", "gone", "output", "1", None),
+        ("changed", "m-river", "input", "2", "3"),
+        ("changed", "m-river", "tier input>200000 output", None, "9"),
+    ]
+
+
+def test_a_draft_dates_the_new_price_and_keeps_the_past():
+    """The undated new list becomes an entry of March; February still pays 2."""
+    made = draft(book(entry()), book(entry(prices=DEARER)), MARCH)
+    assert findings(made) == []
+    paid = [quote(made, at=at).price.input_price for at in (MARCH - timedelta.resolution, MARCH)]
+    assert paid == [2, 3]
+
+
+def test_a_draft_of_the_same_list_is_the_old_book():
+    """Nothing differs, nothing is added."""
+    old = book(entry())
+    assert draft(old, book(entry(source="again")), MARCH) == old
+
+
+def test_a_draft_adds_models_from_the_date_on_and_keeps_those_that_vanished():
+    """No usage before the date gets a price that nobody had published."""
+    made = draft(book(entry("gone")), book(entry("come")), MARCH)
+    assert quote(made, "gone", at=MARCH).price is not None
+    assert quote(made, "come", at=MARCH).price is not None
+    assert quote(made, "come", at=START).reason == "no_price"
+
+
+def test_a_draft_takes_the_new_lists_own_later_dates():
+    """What the newer list announces for later comes with it; the old announcement does not."""
+    later = MARCH + timedelta(days=30)
+    old = book(entry(), entry(effective_from=later, prices=prices(input="9", cached_input="same")))
+    new = book(entry(), entry(effective_from=later, prices=DEARER))
+    made = draft(old, new, MARCH)
+    assert [e.prices["input"] for e in made.entries] == [2, 3]
