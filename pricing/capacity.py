@@ -72,7 +72,7 @@ def size_pool(plan: PoolPlan) -> Sizing:
 
 
 def servers_per_instance(weight_bytes: Exact, memory_bytes_per_server: Exact) -> int:
-    """Fewest servers whose device memory holds the weights alone, a whole number."""
+    """Smallest number of servers whose device memory holds the weights alone."""
     return ceil(Fraction(weight_bytes) / Fraction(memory_bytes_per_server))
 
 
@@ -92,7 +92,7 @@ def prefill_seconds(
 def decode_seats(
     memory_bytes: Exact, reserved_bytes: Exact, sequence_tokens: Exact, kv_bytes_per_token: Exact
 ) -> int:
-    """Sequences that fit beside weights and overhead, a whole number.
+    """Number of sequences that fit beside weights and overhead, all in bytes.
 
     sequence_tokens: mean KV length, input plus half of the output.
     """

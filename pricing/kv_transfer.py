@@ -26,13 +26,13 @@ def grouped_kv_bytes_per_token(
 
 
 def link_gbps(tokens_per_second: Exact, kv_bytes_per_token: Exact) -> Fraction:
-    """Gbit/s that moving the KV of `tokens_per_second` takes."""
+    """Rate in Gbit/s that moving the KV of `tokens_per_second` takes."""
     bits = Fraction(tokens_per_second) * Fraction(kv_bytes_per_token) * BITS_PER_BYTE
     return bits / BITS_PER_GBIT
 
 
 def egress_gbps(kv_bytes: Exact, prefill_seconds: Exact) -> Fraction:
-    """Φ = S_kv / T_prefill in Gbit/s: what a busy prefill instance sends out."""
+    """Φ = S_kv / T_prefill in Gbit/s: the rate at which a busy prefill instance sends."""
     return Fraction(kv_bytes) * BITS_PER_BYTE / Fraction(prefill_seconds) / BITS_PER_GBIT
 
 

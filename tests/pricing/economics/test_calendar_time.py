@@ -72,6 +72,12 @@ def test_a_whole_month_is_one_whatever_its_clock_changes():
     assert list(month_shares(march, BERLIN)) == [(date(2026, 3, 1), 1)]
 
 
+def test_an_empty_window_has_no_share():
+    """No time, no charge."""
+    at = utc("2026-03-15T00:00+08:00")
+    assert list(month_shares(Window(at, at), SHANGHAI)) == []
+
+
 def test_months_after_keeps_the_last_day():
     """31 January + 1 month = 28 February 2026, + 13 months = 28 February 2027."""
     assert months_after(date(2026, 1, 31), 1) == date(2026, 2, 28)

@@ -77,6 +77,13 @@ def test_a_cut_hour_counts_its_covered_share():
     assert measured_cost(draw(FLAT), joules, half) * 2 == measured_cost(draw(FLAT), joules, whole)
 
 
+def test_an_empty_window_costs_nothing():
+    """No time, no energy; its mean price is the base price."""
+    at = datetime(2026, 9, 1, 0, 30, tzinfo=UTC)
+    assert measured_cost(draw(NIGHT), {}, Window(at, at)) == 0
+    assert mean_price_per_kwh(NIGHT, Window(at, at)) == 1
+
+
 @given(st.integers(0, 24 * 60 * 10), st.integers(1, 24 * 60 * 10), st.integers(1, 24 * 60 * 10))
 def test_cost_adds_up_over_windows(offset, first, second):
     """Property: nameplate cost of adjoining windows is that of both together."""

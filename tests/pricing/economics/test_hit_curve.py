@@ -13,7 +13,10 @@ from pricing.formula import TokenPrices, throughput_of_counts, window_revenue
 from pricing.hit_curve import HitCurve, RequestBlocks, hit_curve, runs_of
 
 BLOCK = 4
-distinct_ids = st.lists(st.integers(0, 12), min_size=1, max_size=8, unique=True)
+ranges = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 8)), min_size=1, max_size=3)
+distinct_ids = ranges.map(
+    lambda found: list(dict.fromkeys(i for start, n in found for i in range(start, start + n)))
+)
 traces = st.lists(st.tuples(st.sampled_from("ab"), distinct_ids, st.integers(0, 3)), max_size=12)
 
 
@@ -44,7 +47,7 @@ def simulated_hits(trace, blocks):
 def test_every_size_equals_a_simulated_cache(trace):
     """Property: whatever is asked for in whatever order, for every cache size at once."""
     curve = hit_curve(as_requests(trace), block_tokens=BLOCK)
-    for blocks in range(30):
+    for blocks in range(45):
         assert curve.hit_tokens(blocks) == simulated_hits(trace, blocks)
 
 
@@ -55,6 +58,13 @@ def test_a_small_trace_by_hand():
     assert [curve.hit_tokens(n) for n in range(6)] == [0, 1, 2, 2, 3, 3]
     assert curve.blocks_needed() == 4
     assert curve.hit_ratio(2) == Fraction(2, 7)
+
+
+def test_the_ends_of_a_run_are_apart_in_the_list():
+    """1–5, then 3, then 4 5: 4 is behind 3, 1 and 2, so it hits from four blocks on."""
+    requests = [RequestBlocks("", runs_of(ids), len(ids)) for ids in ([1, 2, 3, 4, 5], [3], [4, 5])]
+    curve = hit_curve(requests, block_tokens=1)
+    assert [curve.hit_tokens(n) for n in range(6)] == [0, 0, 0, 1, 2, 3]
 
 
 def test_runs_of_ids():

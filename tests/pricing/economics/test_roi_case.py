@@ -108,6 +108,17 @@ def test_a_price_that_is_not_public_is_asked_for(example, hardware, message):
         read_case(text, name_of_file="x.toml")
 
 
+def test_rented_hardware_needs_no_asset(example):
+    """Rent per month stands for what was bought; energy and Monte Carlo may be left out."""
+    head, rest = example.read_text().split("[energy]")
+    text = head.replace("{ server = 2500000, network = 120000, spares = 75000 }", "{}")
+    read = read_case(text.replace("hosting = 6400", "rent = 90000"), name_of_file="x.toml")
+    assert read.case.investment == 0
+    assert read.draws is None
+    assert outlook(read.case).profitability_index is None
+    assert "rated_kw" in rest
+
+
 def test_power_is_asked_for(example):
     """Nameplate power of the S5000 is not public either."""
     text = 'hardware = "mtt-s5000"\n' + example.read_text().replace("rated_kw = 8\n", "")
