@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,6 +15,13 @@ from pricing.exports.month_tables import chargeback_table, servers_table
 from pricing.exports.tables import write_csv, write_parquet
 from pricing.reports.chargeback import chargeback_report
 from pricing.reports.revenue_servers import servers_report
+from pricing.runs.statements import run
+
+
+def first_usage_at(cursor: duckdb.DuckDBPyConnection) -> datetime | None:
+    """UTC hour of the oldest billed or billable usage; None without any."""
+    row = run(cursor, "first_bucket").fetchone()
+    return row[0].replace(tzinfo=UTC) if row and row[0] else None
 
 
 def gather_month(
