@@ -31,8 +31,8 @@ def throughput_finding(share: Exact) -> str | None:
     if share <= COMPUTE_SHARE_MAX:
         return None
     return (
-        f"it would need {float(share):.1%} of peak FLOPs with no hits at all: ask at which hit "
-        f"ratio the throughput was measured"
+        f"it would need {float(share):.1%} of peak FLOPs: ask at which hit ratio the throughput "
+        f"was measured"
     )
 
 

@@ -120,7 +120,7 @@ def read_case(text: str, *, name_of_file: str) -> CaseFile:
     except tomllib.TOMLDecodeError as error:
         raise ConfigInvalid(f"{name_of_file} is no TOML: {error}.", remedy=REMEDY) from error
     except ValidationError as error:
-        raise ConfigInvalid(f"{name_of_file}: {_reasons(error)}.", remedy=REMEDY) from error
+        raise ConfigInvalid(f"{name_of_file}: {reasons(error)}.", remedy=REMEDY) from error
     hardware = _hardware(read, name_of_file)
     try:
         _ask_for_unknown(read, hardware)
@@ -218,7 +218,8 @@ def _hint(hardware: Accelerator | None, figure: str) -> str:
     return f"; the catalogue knows {figure} {known.value}{unit} ({known.source})"
 
 
-def _reasons(error: ValidationError) -> str:
+def reasons(error: ValidationError) -> str:
+    """Every wrong key of a file with its place and what was expected."""
     return "; ".join(
         f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors()
     )
