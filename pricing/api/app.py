@@ -3,11 +3,12 @@
 from typing import Any, Final
 
 from fastapi import Depends, FastAPI, Request
+from fastapi.routing import APIRoute
 
 from metering.collector.routes import router as ingest_router
 from metering.collector.writer import IngestWriter
 from pricing.api import problem
-from pricing.api.call import authenticate
+from pricing.api.call import Permitted, authenticate
 from pricing.api.door import Door, Traffic
 from pricing.api.openapi import completed
 from pricing.api.problem import Problem
@@ -99,11 +100,24 @@ def bare_app(writer: IngestWriter) -> FastAPI:
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = completed(generate())
+            app.openapi_schema = completed(generate(), permissions())
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign] # FastAPI's own way to extend the file
     return app
+
+
+def permissions() -> dict[tuple[str, str], str]:
+    """What a key needs for each (path, method) of ours; the ingest routes need ingest:write."""
+    return {
+        (route.path, method.lower()): needed.call.permission
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, APIRoute)
+        for needed in route.dependant.dependencies
+        if isinstance(needed.call, Permitted)
+        for method in route.methods or ()
+    }
 
 
 def _only_known_parameters(request: Request) -> None:

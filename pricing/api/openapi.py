@@ -1,5 +1,6 @@
 """What the OpenAPI file says beyond what FastAPI finds out by itself."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pricing.api.problem import MEDIA_TYPE
@@ -23,11 +24,15 @@ IF_NONE_MATCH: Final = {
 }
 
 
-def completed(document: dict[str, Any]) -> dict[str, Any]:
-    """The file with the media type of errors and the headers that every such route takes."""
+def completed(
+    document: dict[str, Any], permissions: Mapping[tuple[str, str], str]
+) -> dict[str, Any]:
+    """The file with what each route needs, the media type of errors, and common headers."""
     shared = document["components"].setdefault("responses", {})
-    for operations in document["paths"].values():
+    for path, operations in document["paths"].items():
         for method, operation in operations.items():
+            if needed := permissions.get((path, method)):
+                operation["x-permission"] = needed
             for status, response in operation["responses"].items():
                 content = response.get("content", {})
                 if _is_problem(content.get("application/json", {})):

@@ -53,7 +53,7 @@ def add_tenant(change: Change, new: Tenant) -> Tenant:
 
 def change_tenant(change: Change, tenant_id: str, changes: Mapping[str, Any]) -> Tenant:
     """Change fields of a tenant. Its zone and currency decide future periods only."""
-    if "billing_zone" in changes:
+    if changes.get("billing_zone") is not None:
         zone(changes["billing_zone"])
     return Tenant(**change.update(tenant, {"tenant_id": tenant_id}, changes))
 

@@ -13,5 +13,5 @@ ANTI JOIN quarantine_decision AS d USING (quarantine_id)
 WHERE q.received_at >= $start_at
   AND q.received_at < $end_at
 GROUP BY ALL
-ORDER BY records DESC, ALL
+ORDER BY records DESC, kind, field, reason, tenant_id, node_id, model_id
 LIMIT $rows_max

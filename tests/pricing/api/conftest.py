@@ -49,7 +49,7 @@ class Clock:
 
 
 def leg(number, tenant_id, **change):
-    """One unified leg: 1,000 uncached input tokens, 0.002 CNY."""
+    """One unified leg: 500,000 uncached input tokens at 2.00 per million, 1.00 CNY."""
     base = {
         "event_id": f"{number:032x}",
         "stage": "unified",
@@ -60,7 +60,7 @@ def leg(number, tenant_id, **change):
         "model_id": "m-river",
         "started_at": NOW - timedelta(hours=2, seconds=-number),
         "finished_at": NOW - timedelta(hours=2, seconds=-number - 1),
-        "input_tokens": 1000,
+        "input_tokens": 500_000,
         "cached_input_tokens": 0,
         "output_tokens": 0,
         "status": "ok",
@@ -116,7 +116,9 @@ class House:
         """Take these legs in and settle them."""
         cursor = self.store.cursor()
         if rows:
-            batch = LegBatch(table=pa.Table.from_batches([to_batch(rows)]), sender="key_test", foreign=False)
+            batch = LegBatch(
+                table=pa.Table.from_batches([to_batch(rows)]), sender="key_test", foreign=False
+            )
             self.writer.submit(batch).result()
         rules = self.rules.at(self.clock.now)
         while settle_new(cursor, rules, now=self.clock.now).legs:
@@ -160,7 +162,7 @@ def open_house(ledger_template, folder):
 
 
 def furnish(house):
-    """Two tenants with usage: t-alder 10 requests (0.02 CNY), t-birch 99 (0.198), nobody's 1."""
+    """Two tenants with usage: t-alder 10 requests (10 CNY), t-birch 99 (99 CNY), nobody 1."""
     with house.ledger.write(actor="test", at=NOW) as change:
         for tenant_id in TENANTS:
             named = {"tenant_id": tenant_id, "name": tenant_id, "created_at": NOW}
