@@ -9,12 +9,15 @@ class MeteringError(Exception):
     ├── BatchUnreadable   422  the body is not what its content type says
     ├── BatchTooLarge     413  send smaller batches
     ├── FormatUnknown     415  a content type or encoding that nobody here reads
+    ├── NotResubmittable  409  the record in quarantine is not one to correct
     ├── NotYours          403  a node's key writes for its own node only
     ├── SourceUnreadable  400  a file or endpoint of an engine cannot be read
     ├── ConfigInvalid     400  fix the file named in the message
     ├── StoreUnavailable  503  the usage store cannot be written; nothing was accepted
     │   └── StoreHeld     503  another process owns the store; ask it through the API
-    └── StoreBusy         429  the ingest queue is full; try again later
+    ├── StoreBusy         429  the ingest queue is full; try again later
+    ├── ReadTimeout       503  a query took longer than readers may
+    └── BackupFailed      500  no backup was made; the folder holds none that is half
     """
 
     status = 500
@@ -49,6 +52,12 @@ class FormatUnknown(MeteringError):
     status = 415
 
 
+class NotResubmittable(MeteringError):
+    """The record in quarantine is gone, decided about, or not a rejected one."""
+
+    status = 409
+
+
 class NotYours(MeteringError):
     """The credential may not write what was sent."""
 
@@ -81,3 +90,13 @@ class StoreBusy(MeteringError):
     """The ingest queue is full."""
 
     status = 429
+
+
+class ReadTimeout(MeteringError):
+    """A query of the usage store took longer than readers may, or no reader came free in time."""
+
+    status = 503
+
+
+class BackupFailed(MeteringError):
+    """No backup was made, and none that is half was left behind."""

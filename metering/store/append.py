@@ -42,16 +42,27 @@ def append_legs(
     The caller holds `Store.write_lock`. On any error nothing of any batch is stored.
     """
     with transaction(cursor):
-        outcomes, listed = Counter[tuple[int, str]](), list[tuple[int, Listed]]()
-        if any(batch.table.num_rows for batch in batches):
-            with _registered(cursor, "incoming", incoming_table(batches)):
-                find_known(cursor, LEG, check_clock)
-                _claim_foreign_ids(cursor)
-                outcomes = judge(cursor)
-                _store_legs(cursor, outcomes, now)
-                listed = _set_aside(cursor, outcomes, now)
-        _keep_refused(cursor, batches, now)
-        _move_watermarks(cursor, batches, now)
+        return append_within(cursor, batches, now, check_clock=check_clock)
+
+
+def append_within(
+    cursor: duckdb.DuckDBPyConnection,
+    batches: Sequence[LegBatch],
+    now: datetime,
+    *,
+    check_clock: datetime | None = None,
+) -> list[Answer]:
+    """`append_legs` within the caller's transaction; the answers hold once that is committed."""
+    outcomes, listed = Counter[tuple[int, str]](), list[tuple[int, Listed]]()
+    if any(batch.table.num_rows for batch in batches):
+        with _registered(cursor, "incoming", incoming_table(batches)):
+            find_known(cursor, LEG, check_clock)
+            _claim_foreign_ids(cursor)
+            outcomes = judge(cursor)
+            _store_legs(cursor, outcomes, now)
+            listed = _set_aside(cursor, outcomes, now)
+    _keep_refused(cursor, batches, now)
+    _move_watermarks(cursor, batches, now)
     return _answers(batches, outcomes, listed)
 
 
