@@ -26,7 +26,8 @@ WALL_CLOCK = {
 
 # Entry points: a person, a scheduler or the network starts something here, so time begins here.
 MAY_READ_THE_CLOCK = {
-    "metering/sidecar", "metering/replay", "pricing/api", "pricing/jobs.py", "pricing/serve.py", "pricing/demo/"
+    "metering/sidecar", "metering/replay", "pricing/api",
+    "pricing/jobs.py", "pricing/serve.py", "pricing/demo/",
 }  # fmt: skip
 
 
