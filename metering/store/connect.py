@@ -1,8 +1,9 @@
 """The usage store: one DuckDB database, owned by one process, one cursor for each thread.
 
 No second process can open the file, not even to read (docs/decisions/0001): everybody else asks
-the owner through the API. Inside the owner, writers take turns under `Store.write_lock`, because
-CHECKPOINT needs a moment without any other write transaction.
+the owner through the API. Inside the owner two writers work side by side, since they never touch
+the same table: ingest under `Store.write_lock`, settlement under `Store.settle_lock`. CHECKPOINT
+needs a moment without any write transaction: it runs in `Store.alone()`.
 """
 
 import contextlib
@@ -32,10 +33,17 @@ class Store:
     def __init__(self, path: Path | None, *, memory_limit: str = "2GB", threads: int = 2) -> None:
         self.path = path
         self.write_lock = threading.RLock()
+        self.settle_lock = threading.RLock()
         self._config = SETTINGS | {"memory_limit": memory_limit, "threads": threads}
         self._cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._connection = self._connect()
         _create_schema(self._connection)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """No writer works while the block runs; it waits for the transactions that are open."""
+        with self.settle_lock, self.write_lock:
+            yield
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor of its own for the calling thread, with the session's zone UTC.

@@ -1,6 +1,7 @@
 """What keeps the store small and quick: checkpoint, folding of delta rows, forgetting samples.
 
-Each takes `Store.write_lock`, so it runs between two commits, and none changes a sum.
+Each takes the locks of the writers whose tables it touches, so it runs between two commits; none
+changes a sum.
 """
 
 from collections.abc import Mapping
@@ -48,7 +49,7 @@ ROLLUPS: Final[Mapping[str, Rollup]] = {
 
 def checkpoint(store: Store) -> None:
     """Write the log into the file, so that the next start has nothing to replay."""
-    with store.write_lock, store.cursor() as cursor:
+    with store.alone(), store.cursor() as cursor:
         cursor.execute("CHECKPOINT")
 
 
@@ -60,7 +61,7 @@ def fold_rollups(store: Store, window: Window) -> dict[str, int]:
     """
     fewer = {}
     for table, rollup in ROLLUPS.items():
-        with store.write_lock, store.cursor() as cursor:
+        with store.settle_lock, store.cursor() as cursor:
             fewer[table] = _fold(cursor, table, rollup, window)
     return fewer
 

@@ -96,7 +96,7 @@ class Settler:
             while not self._stop.is_set():
                 rules = self.rules_at(self.clock())
                 self._reprice(cursor, rules)
-                with self.store.write_lock:
+                with self.store.settle_lock:
                     report = settle_new(cursor, rules, now=self.clock())
                 self.state.settled_through_seq = report.settled_through_seq
                 self._answer_tasks(cursor, rules)
@@ -109,7 +109,7 @@ class Settler:
 
     def _reprice(self, cursor: duckdb.DuckDBPyConnection, rules: Rules) -> None:
         if needs_repricing(cursor, rules):
-            with self.store.write_lock:
+            with self.store.settle_lock:
                 changes = list(reprice_open(cursor, rules, now=self.clock()))
             LOG.info(
                 "open_requests_repriced",
@@ -127,7 +127,7 @@ class Settler:
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                with self.store.write_lock:
+                with self.store.settle_lock:
                     future.set_result(task(cursor, rules))
             except Exception as error:  # noqa: BLE001 - the asker gets it, whatever it is
                 future.set_exception(error)
@@ -136,7 +136,7 @@ class Settler:
         now = self.clock()
         if self._due_at is not None and now < self._due_at:
             return
-        with self.store.write_lock:
+        with self.store.settle_lock:
             settle_due(cursor, rules, now=now)
             fold_samples(cursor, now=now)
         self._due_at = now + DUE_EVERY
