@@ -21,6 +21,7 @@ EPOCH_SECONDS_MAX: Final = (
     253_402_300_799  # 9999-12-31T23:59:59Z, the last instant a datetime holds
 )
 MICROSECONDS_PER_SECOND: Final = 1_000_000
+GROUP_SIZE_MAX: Final = 10_000  # samples of one call; an engine refuses far fewer
 SHOWN_CHARACTERS: Final = 80  # of an offending value in a message
 
 _EXACT = Context(prec=400)

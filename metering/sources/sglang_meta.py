@@ -11,7 +11,7 @@ from typing import Final
 
 from metering.errors import UsageInvalid
 from metering.identity import LabelNames, Owner, bounded, labels_from_json, owner_of
-from metering.sources.record import NodeIdentity, Row, instant, shifted
+from metering.sources.record import GROUP_SIZE_MAX, NodeIdentity, Row, instant, shifted
 from metering.sources.sglang_fields import NULL, CachedTokens, MetaInfo, Parameters
 from metering.sources.sglang_status import status_of
 from metering.usage import Operation, Stage
@@ -24,6 +24,7 @@ _RERANK: Final = Operation.RERANK.value
 _DECODE: Final = Stage.DECODE.value
 _PREFILL: Final = Stage.PREFILL.value
 _UNIFIED: Final = Stage.UNIFIED.value
+_CACHED_LABELS_BYTES_MAX: Final = 1024  # longer ones are not worth their memory
 _OWN_RID_LENGTH: Final = 32  # a rid that SGLang makes itself is a uuid4 in hex
 _HEX: Final = "0123456789abcdef"
 
@@ -31,7 +32,9 @@ _HEX: Final = "0123456789abcdef"
 def to_row(meta: MetaInfo, parameters: Parameters, node: NodeIdentity) -> Row:
     """The row of one request, without event_id, source and position. Raises UsageInvalid."""
     started, finished, e2e_seconds = _span(meta)
-    owner = _owner(bytes(parameters.custom_labels), node.label_names)
+    labels = bytes(parameters.custom_labels)
+    known = len(labels) <= _CACHED_LABELS_BYTES_MAX
+    owner = (_owner if known else _owner.__wrapped__)(labels, node.label_names)
     prefill, ttft, decode = _phases(meta, parameters, node.stage, e2e_seconds)
     operation = _operation(parameters)
     output_tokens = meta.completion_tokens
@@ -165,7 +168,7 @@ def _group(
     several prompts, so the prompt's digest belongs to the id (its length where it is not logged).
     """
     sampling = parameters.sampling_params
-    if sampling is None or sampling.n is None or sampling.n <= 1:
+    if sampling is None or sampling.n is None or not 1 < sampling.n <= GROUP_SIZE_MAX:
         return None, None
     if stage != _UNIFIED:
         return join_key, sampling.n

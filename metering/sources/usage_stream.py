@@ -95,7 +95,7 @@ class Answer:
 
     def take_event(self, event: Mapping[str, Any]) -> None:
         """Take one decoded event, or a decoded body."""
-        kind = event.get("type")
+        kind = _text(event.get("type"))
         self.complete |= kind in _FINAL_EVENTS
         self.failed |= kind in _FAILED_EVENTS or event.get("error") is not None
         inner = event.get("response", event.get("message"))

@@ -11,6 +11,7 @@ import msgspec
 from metering.errors import UsageInvalid
 from metering.identity import bounded
 from metering.sources.record import (
+    GROUP_SIZE_MAX,
     NodeIdentity,
     Row,
     checked_count,
@@ -100,9 +101,9 @@ def _to_row(line: Line, node: NodeIdentity) -> Row:
     generates = line.max_tokens is not None
     output_tokens = checked_count("output_tokens", line.output_tokens)
     e2e_seconds = float(e2e[1])
-    decode_seconds = line.decode_seconds
+    decode_seconds = _known(line.decode_seconds)
     request_id = line.request_id
-    grouped = line.n is not None and line.n > 1
+    grouped = line.n is not None and 1 < line.n <= GROUP_SIZE_MAX
     join_key = bounded(request_id) if request_id else None
     group_id = join_key if node.stage != Stage.UNIFIED else bounded(line.call or "") or None
     return {
@@ -123,12 +124,17 @@ def _to_row(line: Line, node: NodeIdentity) -> Row:
         "output_tokens": output_tokens if generates else 0,
         "status": status,
         "retractions": checked_count("preemptions", line.preemptions),
-        "queue_seconds": line.queued_seconds,
-        "prefill_seconds": line.prefill_seconds,
+        "queue_seconds": _known(line.queued_seconds),
+        "prefill_seconds": _known(line.prefill_seconds),
         "ttft_seconds": None if decode_seconds is None else max(e2e_seconds - decode_seconds, 0.0),
         "decode_seconds": decode_seconds,
         "e2e_seconds": e2e_seconds,
     }
+
+
+def _known(seconds: float | None) -> float | None:
+    """A request that was never scheduled has differences with a time of 0: negative ones."""
+    return None if seconds is None or seconds < 0 else seconds
 
 
 def _client_id(request_id: str) -> str | None:

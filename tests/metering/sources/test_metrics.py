@@ -248,7 +248,8 @@ def outcome(source: str, text: str) -> Any:
 LINE = st.from_regex(
     r"(sglang:(num_running_reqs|prompt_tokens_total|token_usage)|vllm:prompt_tokens_total"
     r"|DCGM_FI_DEV_POWER_USAGE|ipmi_power_watts)"
-    r'(\{(model_name="[^\n]{0,9}",?)?(tp_rank="[0-9a]{0,3}")?(gpu="\d?")?\}?)? ?[-+0-9.eNaInf]{0,9}',
+    r'(\{(model_name="[^\n]{0,9}",?)?(tp_rank="[0-9a]{0,3}")?(gpu="\d?")?\}?)?'
+    r" ?[-+0-9.eNaInf]{0,9}",
     fullmatch=True,
 )
 

@@ -264,6 +264,12 @@ def test_in_pd_the_group_is_the_join_key() -> None:
     assert (read["group_id"], read["group_size"]) == (read["join_key"], 2)
 
 
+def test_an_absurd_n_is_no_group() -> None:
+    """A client may ask for any n; what no engine samples groups nothing."""
+    read = row({"received_time": 1.5, "sampling_params": {"n": 10**13}})
+    assert (read["group_id"], read["group_size"]) == (None, None)
+
+
 def test_lora_is_a_model_of_its_own() -> None:
     """contract.md §1: model:lora. Levels 0 and 1 of request logging leave only the id."""
     assert row({"lora_path": "acme-v3", "lora_id": "b0"})["model_id"] == "glm-5.2:acme-v3"

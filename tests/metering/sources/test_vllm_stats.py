@@ -50,6 +50,15 @@ def test_a_prefill_leg_of_a_pd_pair() -> None:
     assert row["engine_version"] == "0.33.0"
 
 
+def test_a_request_that_was_never_scheduled() -> None:
+    """vLLM subtracts a start from 0 then: such durations are unknown."""
+    row = parse(
+        record(finish_reason="abort", queued_seconds=-5123.4, prefill_seconds=-1.0), NODE, "f"
+    )
+    assert row is not None
+    assert (row["status"], row["queue_seconds"], row["prefill_seconds"]) == ("aborted", None, None)
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
