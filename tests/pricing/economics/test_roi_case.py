@@ -5,14 +5,17 @@ import json
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 import typer
+from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from pricing import cli_roi
 from pricing.economics import Measured
 from pricing.errors import ConfigInvalid
+from pricing.estimates import capacity_sheet, case_file
 from pricing.estimates.case_file import packaged_catalogue, read_case
 from pricing.hardware_catalogue import FIGURES, FigureUnknown, read_catalogue
 from pricing.metered_case import with_metered_months
@@ -214,3 +217,31 @@ def test_an_empty_window_makes_no_case(synth, measured):
     """No input, or no work of the rated kind: take another window."""
     with pytest.raises(ValueError, match="the metered window has no"):
         with_metered_months(synth["A"], measured, SegmentSales())
+
+
+def keys(model, path=""):
+    """Dotted keys of a file's model, tables by their name."""
+    for name, field in model.model_fields.items():
+        table = next(
+            (t for t in (field.annotation, *get_args(field.annotation)) if is_table(t)), None
+        )
+        yield from keys(table, f"{path}{name}.") if table else [f"{path}{name}"]
+
+
+def is_table(candidate):
+    """Whether a type is a table of the file."""
+    return isinstance(candidate, type) and issubclass(candidate, BaseModel)
+
+
+@pytest.mark.parametrize("model", [case_file._CaseFile, capacity_sheet._Sheet])
+def test_every_key_is_in_the_docs(root, model):
+    """docs/roi.md names each key; a pool's keys are shown once, for prefill."""
+    page = (root / "docs/roi.md").read_text(encoding="utf-8")
+    missing = [
+        key
+        for key in keys(model)
+        if f"`{key}`" not in page
+        and f"`{key.rpartition('.')[2]}`" not in page
+        and not key.startswith("decode.")
+    ]
+    assert not missing
