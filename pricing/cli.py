@@ -2,13 +2,28 @@
 
 import typer
 
-from pricing import cli_capacity, cli_prices, cli_rate, cli_revenue, cli_roi
+from pricing import (
+    cli_capacity,
+    cli_demo,
+    cli_prices,
+    cli_rate,
+    cli_revenue,
+    cli_roi,
+    cli_serve,
+)
+
+COMMANDS = (
+    cli_demo,
+    cli_serve,
+    cli_rate,
+    cli_prices,
+    cli_revenue,
+    cli_roi,
+    cli_capacity,
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add pricing's commands to `app`."""
-    cli_capacity.register(app)
-    cli_prices.register(app)
-    cli_rate.register(app)
-    cli_revenue.register(app)
-    cli_roi.register(app)
+    for module in COMMANDS:
+        module.register(app)

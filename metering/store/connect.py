@@ -56,7 +56,7 @@ class Store:
         except duckdb.Error:
             if self.path is None:
                 raise
-        with self.write_lock:
+        with self.alone():
             with contextlib.suppress(duckdb.Error):
                 return self._new_cursor()  # somebody else has opened it meanwhile
             self.close()
