@@ -19,7 +19,7 @@ from metering.sources.record import (
     seconds_of_milliseconds,
     shown,
 )
-from metering.usage import Operation, Status
+from metering.usage import Operation, Stage, Status
 
 FORMAT: Final = "dynamo_trace"
 SCHEMA: Final = "dynamo.request.trace.v1"
@@ -82,6 +82,7 @@ def _to_row(event: Record, request: Request, node: NodeIdentity) -> Row:
     ttft, total = _seconds(request.ttft_ms), _seconds(request.total_time_ms)
     return {
         **node.row(),
+        "stage": Stage.GATEWAY.value,
         "operation": Operation.CHAT.value,
         "engine_request_id": request_id,
         "join_key": request_id,

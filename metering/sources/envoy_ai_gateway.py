@@ -13,6 +13,7 @@ from metering.errors import UsageInvalid
 from metering.identity import bounded, owner_of
 from metering.sources.openai_usage import http_status
 from metering.sources.record import NodeIdentity, Row, checked_count, identified, shown
+from metering.usage import Stage
 from metering.windows import parse_time
 
 FORMAT: Final = "envoy_ai_gateway"
@@ -68,6 +69,7 @@ def _to_row(line: dict[str, Any], node: NodeIdentity) -> Row:
     complete = any(count is not None for count in counts.values())
     return {
         **node.row(),
+        "stage": Stage.GATEWAY.value,
         **counts,
         "operation": None,
         "engine_request_id": response_id or request_id,

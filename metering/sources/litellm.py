@@ -12,7 +12,7 @@ from metering.errors import UsageInvalid
 from metering.identity import Owner, bounded, bounded_value, clean_labels, owner_of
 from metering.sources.record import NodeIdentity, Row, identified, instant, shown
 from metering.sources.usage_block import Usage, read_usage_block
-from metering.usage import Operation, Status
+from metering.usage import Operation, Stage, Status
 
 FORMAT: Final = "litellm"
 
@@ -78,6 +78,7 @@ def _to_row(payload: Payload, metadata: dict[str, Any], node: NodeIdentity) -> R
     ttft = None if first == b"null" else instant("completionStartTime", first) - started_at
     return {
         **node.row(),
+        "stage": Stage.GATEWAY.value,
         "operation": operation.value,
         "engine_request_id": bounded(payload.id) if payload.id else None,
         "join_key": bounded(payload.id) if payload.id else None,

@@ -17,6 +17,7 @@ from metering.sources.sglang_status import status_of
 from metering.usage import Operation, Stage
 
 GROUP_ID_LENGTH: Final = 32  # hex digits, 128 bits
+KEPT_LABELS_BYTES_MAX: Final = 1024  # longer labels are not worth their memory
 
 _CHAT: Final = Operation.CHAT.value
 _EMBEDDING: Final = Operation.EMBEDDING.value
@@ -24,7 +25,6 @@ _RERANK: Final = Operation.RERANK.value
 _DECODE: Final = Stage.DECODE.value
 _PREFILL: Final = Stage.PREFILL.value
 _UNIFIED: Final = Stage.UNIFIED.value
-_CACHED_LABELS_BYTES_MAX: Final = 1024  # longer ones are not worth their memory
 _OWN_RID_LENGTH: Final = 32  # a rid that SGLang makes itself is a uuid4 in hex
 _HEX: Final = "0123456789abcdef"
 
@@ -32,9 +32,7 @@ _HEX: Final = "0123456789abcdef"
 def to_row(meta: MetaInfo, parameters: Parameters, node: NodeIdentity) -> Row:
     """The row of one request, without event_id, source and position. Raises UsageInvalid."""
     started, finished, e2e_seconds = _span(meta)
-    labels = bytes(parameters.custom_labels)
-    known = len(labels) <= _CACHED_LABELS_BYTES_MAX
-    owner = (_owner if known else _owner.__wrapped__)(labels, node.label_names)
+    owner = _owner(bytes(parameters.custom_labels), node.label_names)
     prefill, ttft, decode = _phases(meta, parameters, node.stage, e2e_seconds)
     operation = _operation(parameters)
     output_tokens = meta.completion_tokens
@@ -44,7 +42,6 @@ def to_row(meta: MetaInfo, parameters: Parameters, node: NodeIdentity) -> Row:
     group_id, group_size = _group(meta, parameters, join_key, node.stage)
     rid = meta.id or parameters.rid
     engine_request_id = bounded(rid) if rid else None
-    retractions = meta.num_retractions
     return {
         "stage": node.stage,
         "operation": operation,
@@ -74,7 +71,7 @@ def to_row(meta: MetaInfo, parameters: Parameters, node: NodeIdentity) -> Row:
         "status": status_of(meta, parameters, generates=operation is _CHAT),
         "service_tier": owner.service_tier,
         "region": node.region,
-        "retractions": meta.total_retractions if retractions is None else retractions,
+        "retractions": _retractions(meta),
         "queue_seconds": meta.queue_time,
         "prefill_seconds": prefill,
         "ttft_seconds": ttft,
@@ -83,9 +80,15 @@ def to_row(meta: MetaInfo, parameters: Parameters, node: NodeIdentity) -> Row:
     }
 
 
-@functools.lru_cache(maxsize=4096)
 def _owner(labels: bytes, names: LabelNames) -> Owner:
-    """The owner that custom_labels names; tenants repeat, so most lines find theirs here."""
+    """The owner that custom_labels names; tenants repeat, so most lines find theirs kept."""
+    if len(labels) <= KEPT_LABELS_BYTES_MAX:
+        return _kept_owner(labels, names)
+    return owner_of(labels_from_json(labels), names)
+
+
+@functools.lru_cache(maxsize=4096)
+def _kept_owner(labels: bytes, names: LabelNames) -> Owner:
     return owner_of(labels_from_json(labels), names)
 
 
@@ -198,6 +201,11 @@ def _model_id(parameters: Parameters, node: NodeIdentity) -> str:
     """
     adapter = parameters.lora_path or parameters.lora_id
     return bounded(f"{node.model_id}:{adapter}") if adapter else node.model_id
+
+
+def _retractions(meta: MetaInfo) -> int | None:
+    """Versions before 0.5.13 spell it otherwise."""
+    return meta.total_retractions if meta.num_retractions is None else meta.num_retractions
 
 
 def _by_tier(details: CachedTokens | None) -> dict[str, int] | None:

@@ -17,7 +17,7 @@ from metering.sources.records import records_of
 from metering.usage import UsageLeg
 from metering.wire import to_batch
 
-NODE = NodeIdentity(node_id="gw", stage="gateway", model_id="configured", tenant_label="x-tenant")
+NODE = NodeIdentity(node_id="gw", stage="unified", model_id="configured", tenant_label="x-tenant")
 COUNTS = ("input_tokens", "cached_input_tokens", "output_tokens")
 
 
@@ -51,6 +51,13 @@ def test_litellm_payload(shared: Path) -> None:
     assert row["client_request_id"] == "4913309e-49dd-43b9-8e2b-3947bb66fbec"
     assert row["started_at"].isoformat() == "2026-11-30T13:27:54.982420+00:00"
     assert "hi" not in json.dumps(row, default=str).split('"')
+
+
+@pytest.mark.parametrize("source", ["litellm", "dynamo_trace", "envoy_ai_gateway"])
+def test_a_gateways_record_is_never_an_engines(shared: Path, source: str) -> None:
+    """Whatever the configuration says of the node: a second record must not bill a second time."""
+    row = parsed(source, json.dumps(SAMPLES[source](shared)).encode())
+    assert row["stage"] == "gateway"
 
 
 def test_litellm_without_a_usage_object(shared: Path) -> None:
