@@ -4,13 +4,11 @@ Order: base, tier, band, service tier, region, contract percent (contract.md §7
 through pricing/price_grid.py, people through `tokentill prices show`; both end here.
 """
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -28,12 +26,12 @@ from pricing.price_entry import (
     times,
 )
 from pricing.price_key import PriceKey
+from pricing.price_names import NameIndex
 
 NO_PRICE: Final = "no_price"
 AMBIGUOUS_NAME: Final = "ambiguous_name"
 UNKNOWN_SERVICE_TIER: Final = "unknown_service_tier"
 HOLIDAYS_UNKNOWN: Final = "holidays_unknown"
-NAME_CACHE_ENTRIES: Final = 65_536  # names as they came; a hostile client can invent any number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,47 +112,20 @@ class InForce:
     detail: str | None = None
 
 
-def glob_pattern(glob: str) -> str:
-    """A glob with * and ? as a regular expression; every other character is itself."""
-    return "".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in glob)
-
-
 class _BookIndex:
     """A book, arranged for look-ups: names → model, model → periods, tenant → contracts."""
 
     def __init__(self, book: Book) -> None:
         self.book = book
+        self.names = NameIndex(book.entries)
         by_model: dict[str, list[Entry]] = defaultdict(list)
-        aliases: dict[str, set[str]] = defaultdict(set)
-        globs: dict[str, set[str]] = defaultdict(set)
         for entry in sorted(book.entries, key=lambda entry: entry.effective_from):
             by_model[entry.model].append(entry)
-            for alias in entry.aliases:
-                aliases[alias].add(entry.model)
-            for glob in entry.match:
-                globs[glob].add(entry.model)
-        self._aliases = aliases
-        self._globs = sorted(
-            ((len(g), re.compile(glob_pattern(g), re.DOTALL), g, m) for g, m in globs.items()),
-            key=lambda item: (-item[0], item[2]),
-        )
         self.listed = {m: _periods(e for e in es if not e.promotion) for m, es in by_model.items()}
         self.promoted = {m: _periods(e for e in es if e.promotion) for m, es in by_model.items()}
-        self.resolve = lru_cache(maxsize=NAME_CACHE_ENTRIES)(self._resolve)
-
-    def _resolve(self, name: str) -> tuple[str, ...]:
-        """Models that `name` may mean: one, none, or several that tie."""
-        if name in self.listed:
-            return (name,)
-        if name in self._aliases:
-            return tuple(sorted(self._aliases[name]))
-        longest, models = 0, set[str]()
-        for length, pattern, _, owners in self._globs:
-            if length < longest:
-                break
-            if pattern.fullmatch(name):
-                longest, models = length, models | owners
-        return tuple(sorted(models))
+        self.contracts: dict[str | None, list[Contract]] = defaultdict(list)
+        for contract in sorted(book.contracts, key=lambda contract: contract.effective_from):
+            self.contracts[contract.tenant].append(contract)
 
     def entry_at(self, model: str, at: datetime) -> Entry | None:
         """The entry of `model` in force at the UTC time `at`; a promotion wins."""
@@ -166,11 +137,10 @@ class _BookIndex:
 
     def contract_at(self, tenant_id: str | None, at: datetime) -> Contract | None:
         """The latest contract of the tenant that has begun; None if that one has ended."""
-        begun = [c for c in self.book.contracts if c.tenant == tenant_id and c.effective_from <= at]
-        latest = max(begun, key=lambda c: c.effective_from, default=None)
-        if latest is None or (latest.effective_until is not None and latest.effective_until <= at):
+        begun = [c for c in self.contracts.get(tenant_id, ()) if c.effective_from <= at]
+        if not begun or (begun[-1].effective_until is not None and begun[-1].effective_until <= at):
             return None
-        return latest
+        return begun[-1]
 
 
 def _periods(entries: Iterable[Entry]) -> tuple[Period, ...]:
@@ -222,21 +192,14 @@ class Catalogue:
             findings |= {UNKNOWN_SERVICE_TIER}
         with exact_arithmetic():
             steps = tuple(_steps(force.entry, band, force.contract, query))
-        line_prices = resolved(steps[-1].prices)
-        price = PriceKey(
-            currency=force.book.currency,
-            book=force.book.name,
-            book_revision=force.book.revision,
-            **{step.rule: step.name for step in steps},
-            **{column: line_prices[name] for column, name in _COLUMNS.items()},
-        )
+        price = _price_key(force.book, steps)
         return Quote(price=price, findings=findings, steps=steps)
 
     def in_force(self, query: PriceQuery) -> InForce:
         """Book, contract and entry that decide at query.at (UTC), whatever the sizes."""
         contract = self._default.contract_at(query.tenant_id, query.at)
         index = self._indexes[contract.book] if contract and contract.book else self._default
-        models = index.resolve(query.model_id)
+        models = index.names.resolve(query.model_id)
         entry = index.entry_at(models[0], query.at) if len(models) == 1 else None
         reason = detail = None
         if len(models) > 1:
@@ -256,24 +219,37 @@ class Catalogue:
         contracts = self.contracts(tenant_id)
         names = {self._default.book.name, *(c.book for c in contracts if c.book)}
         for index in (self._indexes[name] for name in sorted(names)):
-            for model in index.resolve(model_id):
+            for model in index.names.resolve(model_id):
                 for period in (*index.listed[model], *index.promoted[model]):
                     yield index.book, period
 
     def contracts(self, tenant_id: str | None) -> tuple[Contract, ...]:
         """Contracts of the tenant, at any time."""
-        return tuple(c for c in self._default.book.contracts if c.tenant == tenant_id)
+        return tuple(self._default.contracts.get(tenant_id, ()))
 
 
-_COLUMNS: Final = {
-    "input_price": "input",
-    "cached_price": "cached_input",
-    "cached_explicit_price": "cached_input_explicit",
-    "cache_write_price": "cache_write",
-    "cache_write_1h_price": "cache_write_1h",
-    "output_price": "output",
-    "reasoning_price": "reasoning",
-}
+def _price_key(book: Book, steps: Sequence[Step]) -> PriceKey:
+    """The prices after the last step, and what decided them."""
+    rules = {step.rule: step.name for step in steps}
+    prices = resolved(steps[-1].prices)
+    return PriceKey(
+        currency=book.currency,
+        book=book.name,
+        book_revision=book.revision,
+        entry=rules["entry"],
+        context_tier=rules.get("context_tier"),
+        band=rules.get("band"),
+        service_tier=rules.get("service_tier"),
+        region=rules.get("region"),
+        contract=rules.get("contract"),
+        input_price=prices["input"],
+        cached_price=prices["cached_input"],
+        cached_explicit_price=prices["cached_input_explicit"],
+        cache_write_price=prices["cache_write"],
+        cache_write_1h_price=prices["cache_write_1h"],
+        output_price=prices["output"],
+        reasoning_price=prices["reasoning"],
+    )
 
 
 def _steps(

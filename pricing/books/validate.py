@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import combinations, pairwise, product
+from itertools import combinations, islice, pairwise, product
 from math import prod
 from typing import Final
 
@@ -29,10 +29,12 @@ from pricing.price_entry import (
     resolved,
     time_text,
 )
+from pricing.price_names import glob_prefix
 
 PRICE_PLAUSIBLE_MIN: Final = Decimal("0.0005")  # per million tokens; below: probably per token
 PRICE_PLAUSIBLE_MAX: Final = Decimal(5000)  # per million tokens, of a currency with cents
 DAYS_PER_WEEK: Final = 7
+GLOB_PAIRS_MAX: Final = 200_000  # compared; a tie that goes unseen is still unpriced, never guessed
 
 
 def errors(book: Book) -> list[Finding]:
@@ -78,18 +80,24 @@ def _names(book: Book) -> Iterator[Finding]:
 
 def _glob_ties(owners: Mapping[str, Entry]) -> Iterator[Finding]:
     """Globs of two models, equally long, that one name can match."""
-    by_length: dict[int, list[str]] = defaultdict(list)
-    for glob in owners:
-        by_length[len(glob)].append(glob)
-    for tied in by_length.values():
-        for glob, other in combinations(tied, 2):
-            entry, owner = owners[glob], owners[other]
-            if entry.model != owner.model and globs_meet(glob, other):
-                message = (
-                    f"match {other!r} and {glob!r} of {entry.model} are equally long; a name that "
-                    "both match stays unpriced."
-                )
-                yield _warning(owner, owner.model, message, "Make one of them longer.")
+    for glob, other in islice(_comparable_globs(owners), GLOB_PAIRS_MAX):
+        entry, owner = owners[glob], owners[other]
+        if entry.model != owner.model and globs_meet(glob, other):
+            message = (
+                f"match {other!r} and {glob!r} of {entry.model} are equally long; a name that "
+                "both match stays unpriced."
+            )
+            yield _warning(owner, owner.model, message, "Make one of them longer.")
+
+
+def _comparable_globs(globs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of equal length of which one's literal beginning begins the other's."""
+    ordered = sorted((len(glob), glob_prefix(glob), glob) for glob in globs)
+    for i, (length, prefix, glob) in enumerate(ordered):
+        for other_length, other_prefix, other in islice(ordered, i + 1, None):
+            if other_length != length or not other_prefix.startswith(prefix):
+                break
+            yield glob, other
 
 
 def _dates(book: Book) -> Iterator[Finding]:
