@@ -4,7 +4,9 @@ import typer
 
 from pricing import (
     cli_capacity,
+    cli_db,
     cli_demo,
+    cli_keys,
     cli_prices,
     cli_rate,
     cli_revenue,
@@ -20,6 +22,8 @@ COMMANDS = (
     cli_revenue,
     cli_roi,
     cli_capacity,
+    cli_keys,
+    cli_db,
 )
 
 
