@@ -16,7 +16,6 @@ class PricingError(Exception):
     ├── NotAuthenticated   401  no valid credential
     ├── NotAllowed         403  the credential may not do this
     ├── TooManyRequests    429  wait `retry_after_seconds`
-    ├── ReadTimeout        503  the query took longer than readers may
     ├── StoreUnavailable   503  a store cannot be opened or written
     ├── ConfigInvalid      400  fix the setting named in the message
     └── BookInvalid        422  fix the price book at the place named in the message
@@ -99,14 +98,6 @@ class TooManyRequests(PricingError):
     def __init__(self, message: str, *, retry_after_seconds: int) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
-
-
-class ReadTimeout(PricingError):
-    """A read took longer than the readers' limit; ingest was not held up."""
-
-    status = 503
-    problem = "read-timeout"
-    remedy = "Ask for a shorter window or a coarser interval."
 
 
 class StoreUnavailable(PricingError):

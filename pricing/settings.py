@@ -6,7 +6,7 @@ The environment wins over the file, the file over the defaults. Of --config, ./t
 
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -91,6 +91,23 @@ class LedgerSettings(Section):
     )
 
 
+class PriceSettings(Section):
+    """[prices]: which of the published books counts."""
+
+    default_book: str | None = Field(
+        default=None, description="book of those without a contract; unset: the first by name"
+    )
+
+
+class JobSettings(Section):
+    """[jobs]: what runs by itself."""
+
+    zone: str = Field(default="UTC", description="IANA zone of the house's own months")
+    wake_seconds: int = Field(default=60, ge=1, description="how often jobs look for work")
+    exports_folder: Path | None = Field(default=None, description="unset: exports in the home")
+    backups_folder: Path | None = Field(default=None, description="unset: backups in the home")
+
+
 class PolicySettings(Section):
     """[policy]: how usage becomes money (docs/policies.md)."""
 
@@ -137,7 +154,9 @@ class Settings(BaseSettings):
     dashboard: DashboardSettings = DashboardSettings()
     store: StoreSettings = StoreSettings()
     ledger: LedgerSettings = LedgerSettings()
+    prices: PriceSettings = PriceSettings()
     policy: PolicySettings = PolicySettings()
+    jobs: JobSettings = JobSettings()
     log: LogSettings = LogSettings()
     api: ApiSettings = ApiSettings()
 
@@ -155,6 +174,16 @@ class Settings(BaseSettings):
     def usage_path(self) -> Path:
         """The usage store's file."""
         return self.home / "usage.duckdb"
+
+    @property
+    def exports_folder(self) -> Path:
+        """Where monthly exports go."""
+        return self.jobs.exports_folder or self.home / "exports"
+
+    @property
+    def backups_folder(self) -> Path:
+        """Where backups go."""
+        return self.jobs.backups_folder or self.home / "backups"
 
     @property
     def ledger_url(self) -> str:
@@ -194,8 +223,10 @@ def keys() -> Iterator[Key]:
             )
 
 
-def load_settings(config: Path | None = None) -> Settings:
+def load_settings(config: Path | None = None, **given: Mapping[str, Any]) -> Settings:
     """The settings of `config` (or of the first of PLACES that exists) and of the environment.
+
+    given: keys by section that a command was told; they win over both.
 
     Raises ConfigInvalid naming each key that is unknown or wrong, and where it came from.
     """
@@ -210,11 +241,22 @@ def load_settings(config: Path | None = None) -> Settings:
                 remedy="Unset it, or spell it as docs/configuration.md does.",
             )
     try:
-        return Settings(**values)
+        settings = Settings(**values)
+        return _with(settings, given) if given else settings
     except ValidationError as error:
         raise ConfigInvalid(
             f"Settings of {path or 'the environment'}: {_listed(error)}."
         ) from error
+
+
+def _with(settings: Settings, given: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """The same settings with the sections of `given` changed, checked like those of a file."""
+    changed = {
+        name: type(section)(**section.model_dump() | keys)
+        for name, keys in given.items()
+        if isinstance(section := getattr(settings, name), Section)
+    }
+    return settings.model_copy(update=changed)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -234,7 +276,15 @@ def _read_toml(path: Path) -> dict[str, Any]:
 def _listed(error: ValidationError) -> str:
     """Each wrong key with what is wrong about it; never its value, which may be a secret."""
     return "; ".join(
-        f"{'.'.join(map(str, item['loc']))}: "
-        + ("no such key" if item["type"] == "extra_forbidden" else item["msg"])
+        ": ".join(
+            (
+                *((".".join(map(str, item["loc"])),) if item["loc"] else ()),
+                "no such key" if item["type"] == "extra_forbidden" else _words(item["msg"]),
+            )
+        )
         for item in error.errors(include_input=False, include_url=False)
     )
+
+
+def _words(message: str) -> str:
+    return message.removeprefix("Value error, ")

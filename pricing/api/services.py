@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import duckdb
@@ -24,10 +25,10 @@ class ReadUsage(Protocol):
 
 
 class WriteUsage(Protocol):
-    """Runs a change of the usage store in a transaction of its one writer."""
+    """Runs a change of the usage store while no other writer does."""
 
     def __call__(self, task: Callable[[duckdb.DuckDBPyConnection], Result]) -> Result:
-        """The task's result, once it is committed."""
+        """The task's result; the task commits by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,7 @@ class Services:
     catalogue: Callable[[], Catalogue]  # of the published books
     changed: Callable[[str], None]  # told what a route has changed: "books", "tenants", "keys"
     write_usage: WriteUsage
+    back_up: Callable[[], Path]  # a new folder with both stores
     writer: IngestWriter
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     body_bytes_max: int = 32 << 20

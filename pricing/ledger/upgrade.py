@@ -8,6 +8,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
+from sqlalchemy.exc import OperationalError
 
 from pricing.errors import StoreUnavailable
 from pricing.ledger.connect import available, ledger_engine, writing
@@ -42,6 +43,11 @@ def upgrade_usage(path: Path, *, target: str = HEAD) -> None:
             if tables and _version(connection) is None:
                 command.stamp(_config("usage", connection), _version_of(tables, path))
             _move("usage", connection, target)
+    except OperationalError as error:
+        raise StoreUnavailable(
+            f"The usage store {path} cannot be opened: {error.orig}.",
+            remedy="End the process that holds it; if the file is damaged, restore a backup.",
+        ) from error
     finally:
         engine.dispose()
 

@@ -58,7 +58,7 @@ def get_quarantined(cursor: duckdb.DuckDBPyConnection, quarantine_id: str) -> di
 
 
 def decide_quarantined(cursor: duckdb.DuckDBPyConnection, decision: QuarantineDecision) -> None:
-    """Add a decision, in the caller's transaction."""
+    """Add a decision: one statement, which commits by itself."""
     values = {
         "quarantine_id": decision.quarantine_id,
         "now": decision.decided_at.replace(tzinfo=None),

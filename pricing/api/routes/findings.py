@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from metering.store.quarantine import Correction, resubmit
 from metering.windows import Window
 from pricing.api.call import Call, may
 from pricing.api.paging import Paged
@@ -115,6 +116,18 @@ class NewQuarantineDecision(Shape):
     reason: Text = Field(examples=["Duplicate of a test run"])
 
 
+class CorrectedRecord(Shape):
+    """What a person makes of a rejected record."""
+
+    record: str = Field(
+        min_length=2,
+        max_length=65_536,
+        description="JSON with the fields of a usage leg",
+        examples=['{"stage": "unified", "model_id": "glm-5.2", "status": "ok"}'],
+    )
+    reason: Text = Field(examples=["The gateway sent local time without a zone"])
+
+
 @router.get(
     "/v1/findings",
     summary="List findings",
@@ -197,6 +210,27 @@ def post_quarantine_decision(
         decided_at=call.at,
     )
     call.services.write_usage(lambda cursor: decide_quarantined(cursor, decision))
+    row = call.usage(lambda cursor: get_quarantined(cursor, quarantine_id))
+    return one(call.request, QuarantineRow.model_validate(row))
+
+
+@router.post(
+    "/v1/quarantine/{quarantine_id}/resubmit",
+    summary="Correct a rejected record and store it",
+    response_model=QuarantineRow,
+)
+def post_resubmit(call: Deciding, quarantine_id: Id, *, corrected: CorrectedRecord) -> Response:
+    """The record is billed like any other from now on; what it was stays in the quarantine."""
+    correction = Correction(
+        quarantine_id=quarantine_id,
+        record=corrected.record,
+        reason=corrected.reason,
+        decided_by=call.principal.key_id,
+        decided_at=call.at,
+    )
+    call.usage(lambda cursor: get_quarantined(cursor, quarantine_id))
+    call.services.write_usage(lambda cursor: resubmit(cursor, correction))
+    call.services.changed("usage")
     row = call.usage(lambda cursor: get_quarantined(cursor, quarantine_id))
     return one(call.request, QuarantineRow.model_validate(row))
 

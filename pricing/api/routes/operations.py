@@ -36,6 +36,12 @@ class JobRunShown(Shown):
     error: str | None
 
 
+class BackupMade(BaseModel):
+    """Where the backup is, on the server's disk."""
+
+    folder: str = Field(examples=["/var/lib/tokentill/backups/20261001T120000Z"])
+
+
 class AuditRow(Shown):
     """One change. Secrets are never in it."""
 
@@ -87,6 +93,12 @@ def get_jobs(call: Annotated[Call, may("jobs:read")], paging: Paged) -> Response
     with call.ledger() as connection:
         rows = list_runs(connection, paging.page(started_at=datetime, job=str, period=str))
     return many(call.request, JobRunShown, *paging.cut(rows, "started_at", "job", "period"))
+
+
+@router.post("/v1/backups", summary="Back both stores up")
+def post_backup(call: Annotated[Call, may("jobs:write")]) -> BackupMade:
+    """Copy both stores during traffic into a new folder on the server; it is whole or not there."""
+    return BackupMade(folder=str(call.services.back_up()))
 
 
 @router.get(

@@ -3,6 +3,7 @@
 import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -10,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from metering.collector.writer import IngestWriter
 from metering.store.batches import LegBatch
-from metering.store.connect import open_store, transaction
+from metering.store.connect import open_store
 from metering.wire import to_batch
 from pricing.api.app import create_app
 from pricing.api.auth import Authenticator
@@ -86,6 +87,7 @@ class House:
             readiness=lambda: Readiness(writable=True, details={"pending_legs": 0}),
             catalogue=lambda: self.rules.at(clock.now).prices.catalogue,
             changed=self._changed,
+            back_up=lambda: Path("/backups/20261001T120000Z"),
             writer=self.writer,
         )
         self.client = TestClient(create_app(self.services), raise_server_exceptions=False)
@@ -104,7 +106,7 @@ class House:
 
     def _write(self, task):
         cursor = self.store.cursor()
-        with transaction(cursor):
+        with self.store.write_lock:
             return task(cursor)
 
     def key(self, role, **change):
