@@ -120,16 +120,15 @@ def exact_decimal(value: Exact) -> Decimal:
     Raises ArithmeticError where no finite decimal exists (a third): such a value is not money.
     """
     numerator, denominator = Fraction(value).as_integer_ratio()
-    rest, twos, fives = denominator, 0, 0
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
     if rest != 1:
         raise ArithmeticError(f"{numerator}/{denominator} has no finite decimal form")
     places = max(twos, fives)
-    digits = abs(numerator) * 2 ** (places - twos) * 5 ** (places - fives)
-    return Decimal((int(numerator < 0), tuple(int(digit) for digit in str(digits)), -places))
+    digits = numerator * 2 ** (places - twos) * 5 ** (places - fives)
+    return Decimal(f"{digits}E-{places}")
 
 
 def plain_text(value: Exact) -> str:
