@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import ceil, log2
 
+from pricing.attribution import proportional, settled
 from pricing.formula import Exact
 
 BUCKETS_PER_DOUBLING = 8  # a bucket's upper bound is 2^(bucket/8) milliseconds
@@ -71,6 +72,22 @@ def merged(histograms: Iterable[Histogram]) -> dict[int, Weight]:
         for bucket, weight in histogram.items():
             whole[bucket] = whole[bucket] + weight if bucket in whole else weight
     return whole
+
+
+def with_revenue(histogram: Histogram, revenue: Decimal) -> dict[int, Weight]:
+    """`histogram` with what its requests were billed, spread by their output tokens.
+
+    revenue: of the same requests, at most 15 fraction digits. An estimate per bucket (the roll-up
+    keeps no money by latency) whose sum is exact; without output tokens the revenue stays unknown.
+    """
+    tokens = {bucket: weight.output_tokens for bucket, weight in histogram.items()}
+    if not any(tokens.values()):
+        return dict(histogram)
+    amounts = settled(proportional(revenue, tokens))
+    return {
+        bucket: Weight(weight.requests, weight.output_tokens, amounts[bucket])
+        for bucket, weight in histogram.items()
+    }
 
 
 def bucket_of(seconds: float) -> int:

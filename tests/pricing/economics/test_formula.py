@@ -228,9 +228,14 @@ def test_impossible_inputs_are_refused(change):
         )
 
 
-def test_every_revenue_vector(shared):
-    """facts/vectors.json: revenue, partial, deepseek lines."""
-    vectors = json.loads((shared / "facts/vectors.json").read_text(), parse_float=Decimal)
+@pytest.fixture(scope="module")
+def vectors(shared):
+    """facts/vectors.json with its decimals as written."""
+    return json.loads((shared / "facts/vectors.json").read_text(), parse_float=Decimal)
+
+
+def test_every_revenue_vector(vectors):
+    """facts/vectors.json: revenue."""
     for row in vectors["revenue"]:
         load = Throughput(input_tokens_per_second=row["T"], hit_ratio=row["r"])
         prices = TokenPrices(input_price=row["pm"], cached_price=row["ph"])
@@ -238,3 +243,40 @@ def test_every_revenue_vector(shared):
             row["days"] * SECONDS_PER_DAY, load, prices=prices, utilization=row["U"]
         ).total
         assert float(earned) == pytest.approx(float(row["R"]), rel=1e-15)
+
+
+def test_partial_vector(vectors):
+    """facts/vectors.json: partial."""
+    row = vectors["partial"]
+    seconds = datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])
+    assert seconds.total_seconds() == row["seconds"]
+    assert exact_decimal(window_revenue(row["seconds"], ANCHOR, prices=GLM).total) == row["R"]
+
+
+def test_covariance_vector(vectors):
+    """facts/vectors.json: cov."""
+    row = vectors["cov"]
+    parts = [
+        window_revenue(
+            hours * 3600, Throughput(input_tokens_per_second=t, hit_ratio=r), prices=GLM
+        ).total
+        for t, r, hours in zip(row["T"], row["r"], row["hours"], strict=True)
+    ]
+    assert sum(parts) == Fraction(row["R_true"])
+    mean = Throughput(
+        input_tokens_per_second=Fraction(sum(row["T"]), 2), hit_ratio=Fraction(sum(row["r"])) / 2
+    )
+    assert window_revenue(SECONDS_PER_DAY, mean, prices=GLM).total == Fraction(row["R_naive"])
+
+
+def test_cached_tokens_bug_vector(vectors):
+    """facts/vectors.json: pd_cached_tokens_bug."""
+    row = vectors["pd_cached_tokens_bug"]
+    full = service_factor(MONTH) * Fraction("83670.6")
+    for key, ratio in (
+        ("decode_reports_all_hit", 1),
+        ("doubled_r1.8", Decimal("1.8")),
+        ("missing_as_zero", 0),
+    ):
+        found = full * blended_input_price(ratio, GLM)
+        assert float(found) == pytest.approx(float(row[key]), rel=1e-15)

@@ -22,6 +22,7 @@ from pricing.slo import (
     tpot_seconds,
     upper_bound_seconds,
     window_mean_availability,
+    with_revenue,
 )
 
 AWS = [("0.999", "0.10"), ("0.99", "0.25"), ("0.95", "1")]  # Bedrock's ladder, below → credit
@@ -96,6 +97,15 @@ def test_unknown_is_unknown():
     unpriced = attainment({10: Weight(1, 1)}, 6.0, window_seconds=60)
     assert unpriced.by_revenue == Share(None, None)
     assert unpriced.revenue_at_risk is None
+
+
+def test_revenue_by_output_tokens():
+    """10.00 over 1 and 3 tokens: 7.50 lie in the slow bucket, at risk; no token, no guess."""
+    hours = {bucket_of(1.0): Weight(1, 1), bucket_of(9.0): Weight(1, 3)}
+    found = attainment(with_revenue(hours, Decimal("10.00")), 6.0, window_seconds=60)
+    assert found.revenue_at_risk == Decimal("7.5")
+    silent = {1: Weight(1, 0)}
+    assert with_revenue(silent, Decimal(1)) == silent
 
 
 def test_two_limits_at_once():

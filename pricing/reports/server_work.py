@@ -1,0 +1,78 @@
+"""What servers did in a window, from the roll-ups: whose work, which shapes, how fast."""
+
+from collections.abc import Mapping
+from datetime import time
+
+import duckdb
+import numpy as np
+
+from metering.windows import Window
+from pricing.cost_chargeback import NodeWork
+from pricing.errors import RequestInvalid
+from pricing.estimates.kappa_regression import Observations
+from pricing.reports.rows import read_rows
+from pricing.slo import Weight
+
+MEASURES = ("ttft", "tpot", "e2e", "queue")
+
+
+def node_work(cursor: duckdb.DuckDBPyConnection, window: Window) -> list[NodeWork]:
+    """Work of each server by tenant, in whole UTC days (sql/node_work.sql)."""
+    return [
+        NodeWork(
+            node_id=row["node_id"] or "",
+            stage=row["stage"],
+            owner=row["tenant_id"],
+            input_tokens=row["input_tokens"],
+            cached_tokens=row["cached_tokens"],
+            output_tokens=row["output_tokens"],
+            request_seconds=row["request_seconds"],
+        )
+        for row in read_rows(cursor, "node_work", _whole_days(window))
+    ]
+
+
+def prefill_shapes(
+    cursor: duckdb.DuckDBPyConnection, window: Window, *, model_id: str
+) -> Observations:
+    """Rows for estimate_kappa: one per day, server and shape class (sql/prefill_shapes.sql)."""
+    rows = read_rows(cursor, "prefill_shapes", _whole_days(window), model_id=model_id)
+    columns = {
+        name: np.array([row[name] for row in rows], dtype=np.float64)
+        for name in ("requests", "uncached_tokens", "cached_tokens", "prefill_seconds")
+    }
+    return Observations(**columns)
+
+
+def latency_histogram(
+    cursor: duckdb.DuckDBPyConnection,
+    window: Window,
+    *,
+    measure: str,
+    model_id: str | None = None,
+    pool: str | None = None,
+    node_id: str | None = None,
+) -> Mapping[int, Weight]:
+    """Counts of `measure` by bucket for pricing.slo (sql/latency_histogram.sql)."""
+    if measure not in MEASURES:
+        raise RequestInvalid(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}.")
+    rows = read_rows(
+        cursor,
+        "latency_histogram",
+        window,
+        measure=measure,
+        model_id=model_id,
+        pool=pool,
+        node_id=node_id,
+    )
+    return {row["bucket"]: Weight(row["requests"], row["output_tokens"]) for row in rows}
+
+
+def _whole_days(window: Window) -> Window:
+    """The window, if it is cut at UTC midnights: the roll-up knows no smaller part of a day."""
+    if any(at.time() != time(0) for at in (window.start_at, window.end_at)):
+        raise RequestInvalid(
+            f"the window must start and end at midnight UTC, got {window.start_at} to "
+            f"{window.end_at}."
+        )
+    return window
