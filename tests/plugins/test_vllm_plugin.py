@@ -253,3 +253,42 @@ def test_pending_bytes_are_known(tmp_path: Path) -> None:
     assert file.pending_bytes == 4
     file.write()
     assert file.pending_bytes == 0
+
+
+VLLM = """
+from abc import ABC, abstractmethod
+class StatLoggerBase(ABC):
+    @abstractmethod
+    def __init__(self, vllm_config, engine_index=0): ...
+    @abstractmethod
+    def record(self, scheduler_stats, iteration_stats, mm_cache_stats=None, engine_idx=0): ...
+    @abstractmethod
+    def log_engine_initialized(self): ...
+    def log(self): pass
+    def record_sleep_state(self, is_awake, level): pass
+"""
+LOAD = """
+from importlib.metadata import EntryPoint
+import tomllib, sys
+group = tomllib.load(open(sys.argv[1], "rb"))["project"]["entry-points"]["vllm.stat_logger_plugins"]
+(plugin,) = [EntryPoint(name, value, "g").load() for name, value in group.items()]
+from vllm.v1.metrics.loggers import StatLoggerBase
+assert isinstance(plugin, type) and issubclass(plugin, StatLoggerBase)
+plugin(None, 0).record(None, None, mm_cache_stats=None, engine_idx=0)
+print("loaded")
+"""
+
+
+def test_vllm_accepts_the_plugin(tmp_path: Path) -> None:
+    """vLLM refuses to start with a plug-in that is no StatLoggerBase; its interface of 0.32."""
+    module = tmp_path / "vllm" / "v1" / "metrics"
+    module.mkdir(parents=True)
+    (module / "loggers.py").write_text(VLLM)
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, str(ROOT / "plugins/vllm/pyproject.toml")],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT / 'plugins/vllm'}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "loaded\n"
