@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,6 +21,7 @@ START_SECONDS_MAX: Final = 60.0
 SETTLE_SECONDS_MAX: Final = 600.0
 POLL_SECONDS: Final = 0.25
 SECRET: Final = re.compile(r"tk_[A-Za-z0-9_-]{20,}")
+ENDING: Final = ("replay",)  # processes that end by themselves
 FINISHED: Final = ("delivered",)  # outcomes of the replay that end in an answer
 
 
@@ -37,6 +38,7 @@ class Options:
     kill_seed: int | None = None
     requests: int | None = None
     api_port: int = 8080
+    dashboard_port: int = 8501
     say: Callable[[str], None] = print
     clock: Callable[[], datetime]  # aware UTC
 
@@ -81,18 +83,44 @@ class Demo:
                 chaos.stop()
                 self.options.say(f"{chaos.kills} processes killed and started again")
 
+    def stay(self) -> None:
+        """Go on with live traffic, API and dashboard until interrupted."""
+        self._start("live traffic", self._live_arguments())
+        page = free_port(self.options.dashboard_port)
+        self._start(
+            "dashboard",
+            ["dashboard"],
+            {
+                "TOKENTILL_API_URL": self.url,
+                "TOKENTILL_API_KEY": self.secret,
+                "TOKENTILL_DASHBOARD_PORT": str(page),
+            },
+        )
+        self.options.say(f"dashboard  http://{LOOPBACK}:{page}")
+        self.options.say(f"API        {self.url}/openapi.json   key {self.secret}")
+        self.options.say("traffic goes on; Ctrl-C ends everything and removes the temporary store")
+        while True:
+            for child in self.children:
+                if child.name not in ENDING:
+                    child.check()
+            time.sleep(POLL_SECONDS)
+
     def api(self) -> httpx.Client:
         """A client of the demo's API, with the operator's key."""
         headers = {"Authorization": f"Bearer {self.secret}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30.0)
 
-    def _start(self, name: str, arguments: Sequence[str]) -> Child:
+    def _start(
+        self, name: str, arguments: Sequence[str], extra: Mapping[str, str] | None = None
+    ) -> Child:
         environment = {
             "TOKENTILL_HOME": str(self.folder / "home"),
             "TOKENTILL_SERVER_PORT": str(self.port),
             "TOKENTILL_LOG_LEVEL": "warning",
+            **(extra or {}),
         }
-        child = Child(name, arguments, environment, self.folder / "logs" / f"{name}.log")
+        log = self.folder / "logs" / f"{name.replace(' ', '-')}.log"
+        child = Child(name, arguments, environment, log)
         self.children.append(child)
         child.start()
         return child
@@ -128,6 +156,12 @@ class Demo:
         nodes = ["--prefill", str(options.prefill), "--decode", str(options.decode)]
         place = ["--cache", options.cache, "--out", str(self.cluster), "--seed", "1"]
         return ["replay", *source, *nodes, *place]
+
+    def _live_arguments(self) -> list[str]:
+        """The built-in workload in real time, into the same engine files."""
+        nodes = ["--prefill", str(self.options.prefill), "--decode", str(self.options.decode)]
+        live = ["--workload", "white-paper", "--seed", "2", "--speed", "1", "--requests", "1000000"]
+        return ["replay", *live, *nodes, "--out", str(self.cluster)]
 
     def _start_sidecars(self) -> list[Child]:
         replay = self.children[-1]
