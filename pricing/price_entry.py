@@ -215,8 +215,9 @@ class Entry:
 
     def all_tiers(self) -> tuple[Tier, ...]:
         """Every context tier: the entry's, its bands' and its service tiers'."""
-        inner = (tier for part in (*self.bands, *self.service_tiers) for tier in part.tiers)
-        return (*self.tiers, *inner)
+        of_bands = (tier for band in self.bands for tier in band.tiers)
+        of_services = (tier for service in self.service_tiers for tier in service.tiers)
+        return (*self.tiers, *of_bands, *of_services)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Match clauses of genai-prices as aliases and globs; the first model that matches owns a name."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -61,12 +62,11 @@ def _alternatives(clause: Raw) -> list[Raw]:
 
 
 def _kind(clause: Raw) -> tuple[str, str]:
-    """Name and text of a clause."""
-    return next(
-        (key, value if isinstance(value, str) else "of several clauses")
-        for key, value in clause.items()
-        if key != "_type"
-    )
+    """Name and text of a clause; one that is not a name with a text matches nothing."""
+    for key, value in clause.items():
+        if key != "_type" and isinstance(value, str):
+            return key, value
+    return "clause", json.dumps({k: v for k, v in clause.items() if k != "_type"}, default=str)
 
 
 def matches(clause: Raw, name: str) -> bool:
@@ -78,7 +78,7 @@ def matches(clause: Raw, name: str) -> bool:
     kind, text = _kind(clause)
     lowered, text_lowered = name.lower(), text.lower()
     if kind == "regex":
-        return re.search(text, lowered) is not None
+        return _found(text, lowered)
     tests = {
         "equals": lowered == text_lowered,
         "starts_with": lowered.startswith(text_lowered),
@@ -86,3 +86,11 @@ def matches(clause: Raw, name: str) -> bool:
         "contains": text_lowered in lowered,
     }
     return tests.get(kind, False)
+
+
+def _found(regex: str, name: str) -> bool:
+    """Whether `regex` is found in `name`; one that cannot be read finds nothing."""
+    try:
+        return re.search(regex, name) is not None
+    except re.error:
+        return False

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -22,6 +23,7 @@ from pricing.books.imported import (
     Sheet,
     Unsaid,
     dated_source,
+    or_listed,
     replacing,
     rounded,
     with_hits,
@@ -67,12 +69,9 @@ def import_genai_prices(text: str, options: ImportOptions) -> Imported:
     models = 0
     for index, model in enumerate(provider["models"]):
         reader = _Model(model, options, origin, unsaid)
-        versions = reader.entries()
-        if versions:
-            models += 1
-            aliases, globs = names.of(index, unsaid)
-            entries.append(replace(versions[0], aliases=aliases, match=globs))
-            entries += versions[1:]
+        versions = or_listed(reader.id, unsaid, partial(reader.named_entries, names, index)) or []
+        entries += versions
+        models += bool(versions)
     for fallback in provider.get("fallback_model_providers") or ():
         reason = f"import --provider {fallback} for the models that are sold here under its prices"
         unsaid.append(Unsaid("name", "*", f"fallback provider {fallback}", reason))
@@ -93,7 +92,7 @@ def _parsed(text: str) -> Raw:
         data = json.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError) as error:
         raise BookInvalid(f"The file is not JSON: {error}.") from error
-    if not isinstance(data, dict) or not isinstance(data.get("providers"), list):
+    if not isinstance(data, dict) or not all(map(_is_provider, data.get("providers") or [None])):
         raise BookInvalid(
             'Expected the JSON of genai-prices: {"providers": [{"id", "models"}]}.',
             remedy="Export it from the genai-prices package, or check the format's name.",
@@ -101,28 +100,44 @@ def _parsed(text: str) -> Raw:
     return data
 
 
+def _is_provider(raw: Any) -> bool:
+    """Whether `raw` has an id and a list of models with ids."""
+    if not isinstance(raw, dict) or not isinstance(raw.get("id"), str):
+        return False
+    models = raw.get("models")
+    return isinstance(models, list) and all(isinstance(m, dict) and "id" in m for m in models)
+
+
 class _Model:
     """One model of the file on its way to entries."""
 
     def __init__(self, raw: Raw, options: ImportOptions, origin: str, unsaid: list[Unsaid]) -> None:
         self._raw = raw
-        self._id = str(raw["id"])
+        self.id = str(raw["id"])
         self._options = options
         self._origin = origin
         self._unsaid = unsaid
-        prices = raw["prices"]
+        prices = raw.get("prices") or {}
         self._conditions: Sequence[Raw] = (
             prices if isinstance(prices, list) else [{"prices": prices}]
         )
         self._variants: Sequence[Raw] = raw.get("price_variants") or ()
         self._noted: set[tuple[str, str]] = set()
 
+    def named_entries(self, names: Names, index: int) -> list[Entry]:
+        """The entries of the model, its aliases and globs on the first."""
+        versions = self.entries()
+        if versions:
+            aliases, globs = names.of(index, self._unsaid)
+            versions[0] = replace(versions[0], aliases=aliases, match=globs)
+        return versions
+
     def entries(self) -> list[Entry]:
         """One entry per date at which a price changes; none if no token has a price."""
         if not any(self._sheet(c["prices"]) for c in self._conditions):
             others = sorted({key for c in self._conditions for key in _priced(c["prices"])})
             reason = f"only priced by {', '.join(others)}" if others else "has no price at all"
-            self._unsaid.append(Unsaid("model", self._id, "token prices", reason))
+            self._unsaid.append(Unsaid("model", self.id, "token prices", reason))
             return []
         found: list[Entry] = []
         for at in self._starts():
@@ -157,7 +172,7 @@ class _Model:
             self._note("part", f"prices from {at:%Y-%m-%d}", "hold no token price")
             return None
         return Entry(
-            model=self._id,
+            model=self.id,
             effective_from=at,
             source=dated_source(
                 self._origin, self._options, dated=at != self._options.effective_from
@@ -211,13 +226,13 @@ class _Model:
         return sheet
 
     def _price(self, key: str, raw: Any) -> Decimal:
-        return rounded(self._id, key, decimal_from_text(str(raw)), self._unsaid)
+        return rounded(self.id, key, decimal_from_text(str(raw)), self._unsaid)
 
     def _note(self, kind: Any, what: str, reason: str) -> None:
         """List something once per model."""
         if (what, reason) not in self._noted:
             self._noted.add((what, reason))
-            self._unsaid.append(Unsaid(kind, self._id, what, reason))
+            self._unsaid.append(Unsaid(kind, self.id, what, reason))
 
 
 def _priced(prices: Raw) -> dict[str, Any]:

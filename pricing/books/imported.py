@@ -1,10 +1,10 @@
 """What every importer shares: prices by context size, rounding, the list of what was left out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from pricing.money import PRICE_FRACTION_DIGITS, fraction_digits, plain
 from pricing.price_book import Book
@@ -13,6 +13,7 @@ from pricing.price_entry import SAME, Price, Prices, ServiceTier, Tier, resolved
 SIGNIFICANT_DIGITS_MAX: Final = 12  # a float carries 15 to 17; what follows is its noise
 THE_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)  # for prices that the source does not date
 IMPORT_CHARACTERS_MAX: Final = 64 * 1024 * 1024
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,16 @@ class Sheet:
     def service_tier(self, name: str, standard: Mapping[int, Prices]) -> ServiceTier:
         """This sheet as what a service tier pays over the standard prices."""
         return ServiceTier(name=name, prices=self.base, tiers=self.tiers_beside(standard))
+
+
+def or_listed(model: str, unsaid: list[Unsaid], read: Callable[[], Value]) -> Value | None:
+    """What `read` makes of one model; None, listed, if the source's entry is malformed."""
+    try:
+        return read()
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = f"cannot be read: {type(error).__name__} {error}"
+        unsaid.append(Unsaid("model", model, "the entry", reason))
+        return None
 
 
 def with_hits(prices: Mapping[str, Price]) -> dict[str, Price]:

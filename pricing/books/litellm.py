@@ -22,6 +22,7 @@ from pricing.books.imported import (
     Sheet,
     Unsaid,
     dated_source,
+    or_listed,
     replacing,
     rounded,
     with_hits,
@@ -67,7 +68,11 @@ def import_litellm(text: str, options: ImportOptions) -> Imported:
             remedy="Name one of the file's litellm_provider values.",
         )
     unsaid = [*_no_models(data)]
-    entries = [e for n, raw in ours.items() if (e := _Entry(n, raw, options, unsaid).entry())]
+    entries = [
+        entry
+        for name, raw in ours.items()
+        if (entry := or_listed(name, unsaid, _Entry(name, raw, options, unsaid).entry))
+    ]
     names = _names(data, {entry.model for entry in entries}, options.provider)
     book = Book(
         name=f"litellm-{options.provider}",
@@ -244,10 +249,10 @@ class _Entry:
         regions: dict[str, Decimal] = {}
         for field, region in REGION_FIELDS.items():
             if field in self._raw:
-                regions[region] = Decimal(self._raw[field])
+                regions[region] = decimal_from_text(str(self._raw[field]))
         for region, factor in (self._raw.get("provider_specific_entry") or {}).items():
             if region in GEOGRAPHIES:
-                regions[region] = Decimal(factor)
+                regions[region] = decimal_from_text(str(factor))
             elif region != "fast":
                 self._note(f"provider_specific_entry.{region}", "is no multiplier of prices")
         return regions

@@ -1,10 +1,11 @@
 """What a newer list changes, and the draft that keeps the past."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 from pricing.books.book_diff import changes, draft
 from pricing.books.validate import findings
-from pricing.price_entry import Tier
+from pricing.price_entry import Band, ServiceTier, Tier
 from tests.pricing.price_rows import START, book, entry, prices, quote
 
 MARCH = START + timedelta(days=59)
@@ -61,3 +62,25 @@ def test_a_draft_takes_the_new_lists_own_later_dates():
     new = book(entry(), entry(effective_from=later, prices=DEARER))
     made = draft(old, new, MARCH)
     assert [e.prices["input"] for e in made.entries] == [2, 3]
+
+
+def test_bands_service_tiers_regions_and_names_are_compared():
+    """Each kind of rule has a line of its own."""
+    band = Band(prices=prices(output="4"), from_second=0, until_second=3600)
+    batch = ServiceTier(name="batch", multiplier=Decimal("0.5"))
+    rich = entry(
+        aliases=("x",),
+        match=("y*",),
+        effective_until=MARCH,
+        bands=(band,),
+        service_tiers=(batch,),
+        regions={"us": Decimal("1.1")},
+    )
+    assert {(c.what, c.after) for c in changes(book(entry()), book(rich))} == {
+        ("alias x", "yes"),
+        ("match y*", "yes"),
+        ("effective_until", "2026-03-01T00:00:00Z"),
+        ("band 00:00-01:00 output", "4"),
+        ("service tier batch multiplier", "0.5"),
+        ("region us", "1.1"),
+    }

@@ -194,12 +194,19 @@ def test_clauses_become_aliases_and_globs_or_are_listed():
         {"ends_with": "m-3"},
         {"contains": "m-4"},
         {"regex": "^m-5$"},
+        {"regex": "("},
+        {"starts_with": 5},
         {"and_": [{"starts_with": "m-6"}, {"ends_with": "x"}]},
     ]
     result = imported(minimal(model(match={"or_": clauses})), "p")
     entry = result.book.entries[0]
     assert (entry.aliases, entry.match) == (("m-1",), ("m-2*", "*m-3", "*m-4*"))
-    assert [item.what for item in result.unsaid] == ["regex ^m-5$", "and_ of several clauses"]
+    assert [item.what.partition(" ")[0] for item in result.unsaid] == [
+        "regex",
+        "regex",
+        "clause",
+        "clause",
+    ]
 
 
 def test_the_first_model_that_matches_owns_a_name():
@@ -229,8 +236,48 @@ def test_digits_beyond_the_twelfth_are_cut_and_listed():
 
 
 @pytest.mark.parametrize(
+    "broken",
+    [
+        {"prices": {"output_mtok": "-1"}},
+        {"prices": {"output_mtok": "a lot"}},
+        {"prices": {"output_mtok": {"tiers": []}}},
+        {"prices": [{"prices": {"output_mtok": "1"}, "constraint": {"start_date": "soon"}}]},
+    ],
+)
+def test_a_malformed_model_is_listed_and_the_rest_imported(broken):
+    """One bad entry of a source never hides, and never stops the others."""
+    result = imported(minimal(model("bad") | broken, model("good")), "p")
+    assert [entry.model for entry in result.book.entries] == ["good"]
+    (item,) = [item for item in result.unsaid if item.kind == "model"]
+    assert "cannot be read" in item.reason
+
+
+def test_a_start_date_alone_leaves_the_first_price_before_it():
+    """Without a condition that holds, the library takes the first price; so does the book."""
+    prices = [{"prices": {"output_mtok": "1"}, "constraint": {"start_date": "2026-03-01"}}]
+    (entry,) = imported(minimal(model(prices=prices)), "p").book.entries
+    assert (entry.effective_from.year, entry.prices["output"]) == (1970, 1)
+
+
+def test_a_later_date_without_token_price_is_listed():
+    """From March on only searches are priced: what came before goes on, and the list says so."""
+    prices = [
+        {"prices": {"output_mtok": "1"}},
+        {"constraint": {"start_date": "2026-03-01"}, "prices": {"web_searches_kcount": "3"}},
+    ]
+    result = imported(minimal(model(prices=prices)), "p")
+    assert len(result.book.entries) == 1
+    assert "prices from 2026-03-01" in {item.what for item in result.unsaid}
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
-    [("{", "not JSON"), ("[]", "Expected the JSON"), (minimal(), "no provider 'q'")],
+    [
+        ("{", "not JSON"),
+        ("[]", "Expected the JSON"),
+        ('{"providers": [{"id": "q"}]}', "Expected the JSON"),
+        (minimal(), "no provider 'q'"),
+    ],
 )
 def test_another_file_is_refused(text, says):
     """The message says what was expected."""

@@ -178,6 +178,38 @@ def test_weekdays_of_a_zone_whose_clocks_change_are_listed():
 
 
 @pytest.mark.parametrize(
+    "broken",
+    [
+        {"output_cost_per_token": -1},
+        {"output_cost_per_token": "a lot"},
+        {"output_cost_per_token": 1, "provider_specific_entry": {"us": "much"}},
+        {"tiered_pricing": [{"input_cost_per_token": 1}]},
+        {"output_cost_per_token": 1e-06, "off_peak_pricing": {"hours_utc": "at night"}},
+    ],
+)
+def test_a_malformed_entry_is_listed(broken):
+    """Nothing of it is guessed: the model is listed, or what could not be read of it."""
+    result = imported(minimal(**broken), "p")
+    assert result.unsaid
+    assert len(result.book.entries) == ("off_peak_pricing" in broken)
+
+
+def test_an_old_name_of_the_hit_price_is_read_unless_the_new_one_differs():
+    """input_cost_per_token_cache_hit alone is the hit price; beside another one it is listed."""
+    old = {"input_cost_per_token": 1e-06, "input_cost_per_token_cache_hit": 1e-07}
+    assert imported(minimal(**old), "p").book.entries[0].prices["cached_input"] == Decimal("0.1")
+    both = imported(minimal(**old, cache_read_input_token_cost=2e-07), "p")
+    assert both.book.entries[0].prices["cached_input"] == Decimal("0.2")
+    assert "differs from" in both.unsaid[0].reason
+
+
+def test_an_alias_of_nothing_is_listed():
+    """alias_of must lead to an entry of the file."""
+    text = json.dumps({"p/m": {"litellm_provider": "p"}, "x": {"alias_of": "gone"}})
+    assert "which the file lacks" in imported(text, "p").unsaid[0].reason
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [("{", "not JSON"), ("[]", "Expected LiteLLM"), (minimal(), "no entry of provider 'q'")],
 )
