@@ -63,7 +63,7 @@ class Prices:
 
 def sidecar_file(node: dict[str, Any], folder: Path, collector: str) -> Path:
     """Write the sidecar's configuration of one node of cluster.json; its key is in folder/key."""
-    place = folder / node["node_id"]
+    place = folder / str(node["node_id"])
     place.mkdir(parents=True, exist_ok=True)
     words = {
         "node": node["node_id"],

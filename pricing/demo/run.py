@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import httpx
 
@@ -23,6 +23,8 @@ POLL_SECONDS: Final = 0.25
 SECRET: Final = re.compile(r"tk_[A-Za-z0-9_-]{20,}")
 ENDING: Final = ("replay",)  # processes that end by themselves
 FINISHED: Final = ("delivered",)  # outcomes of the replay that end in an answer
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,11 +228,11 @@ class Demo:
         self,
         what: str,
         child: Child | None,
-        probe: Callable[[], Any],
+        probe: Callable[[], Found | None],
         *,
         seconds_max: float = START_SECONDS_MAX,
         ended_well: bool = False,
-    ) -> Any:
+    ) -> Found:
         """What `probe` answers once it is not empty. Raises ChildFailed or TimeoutError."""
         deadline = time.monotonic() + seconds_max
         while time.monotonic() < deadline:
