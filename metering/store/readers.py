@@ -32,8 +32,10 @@ class Readers:
                 "later, or for less"
             )
         try:
-            with self._store.cursor() as cursor:
-                return self._timed(cursor, query)
+            try:
+                return self._once(query)
+            except (duckdb.FatalException, duckdb.ConnectionException):
+                return self._once(query)  # the database was given up meanwhile, and opened anew
         finally:
             self._free.release()
 
@@ -41,22 +43,19 @@ class Readers:
         """The rows of one SELECT as Arrow, whose decimals and wide integers are exact."""
         return self.read(lambda cursor: cursor.execute(sql, parameters).to_arrow_table())
 
-    def _timed(
-        self,
-        cursor: duckdb.DuckDBPyConnection,
-        query: Callable[[duckdb.DuckDBPyConnection], Result],
-    ) -> Result:
-        alarm = threading.Timer(self._seconds_max, cursor.interrupt)
-        alarm.daemon = True
-        cursor.execute("BEGIN TRANSACTION READ ONLY")
-        alarm.start()
-        try:
-            return query(cursor)
-        except duckdb.InterruptException:
-            raise ReadTimeout(
-                f"the query took longer than {self._seconds_max:g} s and was stopped: ask for a "
-                "shorter window"
-            ) from None
-        finally:
-            alarm.cancel()
-            alarm.join()  # else it could stop whoever gets this cursor's place
+    def _once(self, query: Callable[[duckdb.DuckDBPyConnection], Result]) -> Result:
+        with self._store.cursor() as cursor:
+            alarm = threading.Timer(self._seconds_max, cursor.interrupt)
+            alarm.daemon = True
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            alarm.start()
+            try:
+                return query(cursor)
+            except duckdb.InterruptException:
+                raise ReadTimeout(
+                    f"the query took longer than {self._seconds_max:g} s and was stopped: ask for "
+                    "a shorter window"
+                ) from None
+            finally:
+                alarm.cancel()
+                alarm.join()  # it must not outlive the cursor

@@ -3,6 +3,7 @@
 import json
 from functools import partial
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,11 +24,15 @@ from metering.errors import MeteringError
 from metering.store.connect import open_store
 from metering.usage import LEG_FIELDS, SAMPLE_FIELDS
 from metering.wire import to_batch, to_ipc
+from tests.metering.collector.test_arrow import ipc, table
 from tests.metering.store.leg_rows import batch, leg, send
 
 LIMITS = Limits(records=100, unpacked_bytes=1_000_000)
 ORIGIN = Origin(sender="key-1")
 GOOD_ARROW = to_ipc(to_batch([leg("a"), leg("b", labels={"k": "v"}, cached_by_tier={"d": 1})]))
+GOOD_DICTIONARY = ipc(
+    table(**{name: pa.array(["a"]).dictionary_encode() for name in ("tenant_id", "pool")})
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -60,11 +65,12 @@ def test_any_bytes(content_type: str, encoding: str | None, data: bytes) -> None
     decode(data, content_type, encoding=encoding)
 
 
+@pytest.mark.parametrize("good", [GOOD_ARROW, GOOD_DICTIONARY], ids=["plain", "dictionary"])
 @settings(max_examples=300)
-@given(at=st.integers(0, len(GOOD_ARROW) - 1), bits=st.integers(1, 255), cut=st.booleans())
-def test_a_damaged_arrow_stream(at: int, bits: int, *, cut: bool) -> None:
+@given(place=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255), cut=st.booleans())
+def test_a_damaged_arrow_stream(good: bytes, place: float, bits: int, *, cut: bool) -> None:
     """One byte flipped, or the rest missing: refused, or rows that the store judges."""
-    data = bytearray(GOOD_ARROW)
+    data, at = bytearray(good), int(place * len(good))
     data[at] ^= bits
     read = decode(bytes(data[:at] if cut else data), ARROW)
     if read is not None:

@@ -1,5 +1,6 @@
 """Opening, owning and reading the store."""
 
+import resource
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ import pytest
 
 from metering.errors import ReadTimeout, StoreHeld, StoreUnavailable
 from metering.store.connect import Store, open_store, transaction
+from metering.store.maintenance import checkpoint
 from metering.store.readers import Readers
 from tests.metering.store.leg_rows import batch, leg, rows, send
 
@@ -101,6 +103,23 @@ def test_a_read_sees_one_moment_and_writes_nothing(store: Store) -> None:
     assert readers.table("SELECT count(*) AS legs FROM leg").to_pylist() == [{"legs": 1}]
     with pytest.raises(Exception, match="read-only"):
         readers.read(lambda cursor: cursor.execute("DELETE FROM leg"))
+
+
+def test_a_database_that_was_given_up_is_opened_anew(tmp_path: Path) -> None:
+    """A checkpoint that fails makes DuckDB refuse everything; readers and the next writer go on."""
+    store = open_store(tmp_path / "usage.duckdb")
+    send(store, batch(leg("a")))
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limit[1]))
+    try:
+        with pytest.raises(duckdb.FatalException, match="checkpoint"):
+            checkpoint(store)
+        counted = Readers(store).table("SELECT count(*) AS legs FROM leg")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert counted.to_pylist() == [{"legs": 1}]
+    assert send(store, batch(leg("b")))[0].accepted == 1
+    store.close()
 
 
 def test_a_slow_query_is_stopped(store: Store) -> None:
