@@ -83,6 +83,10 @@ class Till:
         """Append the legs as one batch and settle them."""
         table = pa.Table.from_batches([to_batch(legs)])
         append_legs(self.cursor, [LegBatch(table=table, sender="test")], now)
+        self.settle(now)
+
+    def settle(self, now: datetime = NOW) -> None:
+        """Settle what was appended."""
         settle_new(self.cursor, self.rules, now=now)
 
     def give_up(self, now: datetime = NOW + timedelta(days=4)) -> None:
