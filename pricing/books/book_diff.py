@@ -1,7 +1,7 @@
 """What differs between two books, and the draft that carries the newer prices from a date on."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -48,9 +48,10 @@ def draft(old: Book, new: Book, effective_from: datetime) -> Book:
     """`old` until `effective_from` (UTC), and from then on what `new` says, as dated entries.
 
     Nothing that holds before that time is touched: an entry is added only for a model whose prices
-    differ then. A model that `new` lacks keeps its prices.
+    differ then. A model that `new` lacks keeps its prices; a name keeps the model it has in `old`.
     """
-    ours, theirs = _by_model(old), _by_model(new)
+    old = _with_models(old, {entry.model for entry in new.entries})
+    owners, ours, theirs = _owners(old), _by_model(old), _by_model(new)
     kept = [e for e in old.entries if e.effective_from < effective_from or e.model not in theirs]
     added: list[Entry] = []
     for model, entries in theirs.items():
@@ -58,7 +59,40 @@ def draft(old: Book, new: Book, effective_from: datetime) -> Book:
         if now is not None and (before is None or _content(now) != _content(before)):
             added.append(replace(now, effective_from=effective_from))
         added += [entry for entry in entries if entry.effective_from > effective_from]
-    return replace(old, entries=tuple(kept + added))
+    return replace(old, entries=tuple(kept + [_renamed(entry, owners) for entry in added]))
+
+
+def _with_models(book: Book, models: set[str]) -> Book:
+    """`book`, where an alias that is one of `models` becomes a model with the same history."""
+    split = {
+        alias: entry.model for entry in book.entries for alias in entry.aliases if alias in models
+    }
+    copies = [
+        replace(entry, model=alias, aliases=(), match=())
+        for alias, model in split.items()
+        for entry in book.entries
+        if entry.model == model
+    ]
+    rest = [
+        replace(entry, aliases=tuple(alias for alias in entry.aliases if alias not in split))
+        for entry in book.entries
+    ]
+    return replace(book, entries=tuple(rest + copies))
+
+
+def _owners(book: Book) -> dict[str, str]:
+    """Name or glob → the model that it belongs to."""
+    names = {name: e.model for e in book.entries for name in (*e.aliases, *e.match)}
+    return names | {entry.model: entry.model for entry in book.entries}
+
+
+def _renamed(entry: Entry, owners: Mapping[str, str]) -> Entry:
+    """`entry` without the names that belong to another model."""
+    return replace(
+        entry,
+        aliases=tuple(n for n in entry.aliases if owners.get(n, entry.model) == entry.model),
+        match=tuple(g for g in entry.match if owners.get(g, entry.model) == entry.model),
+    )
 
 
 def _by_model(book: Book) -> dict[str, list[Entry]]:
@@ -77,7 +111,8 @@ def _at(entries: Sequence[Entry], at: datetime) -> Entry | None:
 
 
 def _content(entry: Entry) -> dict[str, str]:
-    return dict(_rules(entry))
+    """What requests pay under an entry; names and the end do not count."""
+    return dict(_rules(replace(entry, aliases=(), match=(), effective_until=None)))
 
 
 def _rules(entry: Entry) -> Iterator[tuple[str, str]]:

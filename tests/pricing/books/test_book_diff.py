@@ -1,14 +1,20 @@
 """What a newer list changes, and the draft that keeps the past."""
 
+import gzip
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
+
 from pricing.books.book_diff import changes, draft
-from pricing.books.validate import findings
+from pricing.books.imported import ImportOptions
+from pricing.books.litellm import import_litellm
+from pricing.books.validate import errors, findings
 from pricing.price_entry import Band, ServiceTier, Tier
 from tests.pricing.price_rows import START, book, entry, prices, quote
 
-MARCH = START + timedelta(days=59)
+DAY = timedelta(days=1)
+MARCH = START + 59 * DAY
 DEARER = prices(input="3", cached_input="0.20", output="8")
 
 
@@ -64,6 +70,23 @@ def test_a_draft_takes_the_new_lists_own_later_dates():
     assert [e.prices["input"] for e in made.entries] == [2, 3]
 
 
+def test_a_draft_leaves_names_with_the_model_they_have():
+    """The newer list calls another model "river"; in the draft the old one keeps the name."""
+    old = book(entry(aliases=("river",), match=("r-*",)))
+    new = book(entry("lake", aliases=("river", "lakes"), match=("r-*", "l-*")))
+    added = draft(old, new, MARCH).entries[-1]
+    assert (added.model, added.aliases, added.match) == ("lake", ("lakes",), ("l-*",))
+
+
+def test_an_alias_that_becomes_a_model_keeps_its_history():
+    """The newer list prices "river" by itself: until the date it still pays what m-river paid."""
+    old = book(entry(aliases=("river",)))
+    made = draft(old, book(entry(), entry("river", prices=DEARER)), MARCH)
+    assert errors(made) == []
+    paid = [quote(made, "river", at=at).price.input_price for at in (MARCH - DAY, MARCH)]
+    assert paid == [2, 3]
+
+
 def test_bands_service_tiers_regions_and_names_are_compared():
     """Each kind of rule has a line of its own."""
     band = Band(prices=prices(output="4"), from_second=0, until_second=3600)
@@ -84,3 +107,20 @@ def test_bands_service_tiers_regions_and_names_are_compared():
         ("service tier batch multiplier", "0.5"),
         ("region us", "1.1"),
     }
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "deepseek", "gemini", "openai"])
+def test_a_year_of_a_public_list_as_a_draft(shared, litellm_text, provider):
+    """LiteLLM of August 2025, then 1.110.2 from MARCH on: each side pays its own list."""
+    old_path = shared / "data/prices/tokencost_0.1.26_model_prices_2025-08.json.gz"
+    options = ImportOptions(provider=provider, currency="USD")
+    old = import_litellm(gzip.decompress(old_path.read_bytes()).decode(), options).book
+    new = import_litellm(litellm_text, options).book
+    made = draft(old, new, MARCH)
+    assert errors(made) == []
+    newer = {listed.model for listed in new.entries}
+    for model in {listed.model for listed in old.entries}:
+        before, after = (quote(made, model, at=at).price for at in (MARCH - DAY, MARCH))
+        assert before.output_price == quote(old, model, at=MARCH).price.output_price
+        current = new if model in newer else old
+        assert after.output_price == quote(current, model, at=MARCH).price.output_price
