@@ -198,7 +198,8 @@ class ExportFile:
         file = self._file_of(written_at)
         # Unbuffered: one system call a line, so an interrupt leaves whole lines.
         if file.write(line) != len(line):
-            raise OSError(errno.ENOSPC, "no room for a whole line", str(self._folder))
+            remedy = "no room for a whole line: free space, then replay into an empty folder"
+            raise OSError(errno.ENOSPC, remedy, str(self._folder))
 
     def close(self) -> None:
         """Close the current file."""

@@ -24,10 +24,10 @@ PREFIX_BLOCKS: Final = (512, 640)  # 32K to 40K tokens shared by a project
 FIRST_MESSAGE_TOKENS: Final = (30_000, 40_000)
 TARGET_TOKENS: Final = (96_000, 128_000, 256_000, 400_000)
 TARGET_WEIGHTS: Final = (35, 30, 25, 10)
-TURN_TOKENS_MEDIAN: Final = 11_000
-OUTPUT_TOKENS_MEDIAN: Final = 400
+TURN_TOKENS_MEDIAN: Final = 10_000
+OUTPUT_TOKENS_MEDIAN: Final = 1_200  # it thinks before it answers
 SPREAD: Final = 0.6  # sigma of the log of turn and output sizes
-OUTPUT_TOKENS_MAX: Final = 8_192
+OUTPUT_TOKENS_MAX: Final = 16_384
 SESSION_BLOCKS_MAX: Final = 2**14  # ids kept free for one session; 400K tokens need 6,250
 FIRST_SESSION_BLOCK: Final = 2**32  # above every project's prefix
 

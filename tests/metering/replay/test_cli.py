@@ -1,6 +1,7 @@
 """The command: a real process, its exit codes, its files, a stop in the middle."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -140,3 +141,12 @@ def test_expected_failures_end_with_1(root: Path, tmp_path: Path, options: list[
     assert (done.returncode, done.stdout) == (1, "")
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_told(root: Path, tmp_path: Path):
+    """A limit of 20 KiB a file stands for the full disk: exit 1 and what to do."""
+    limited = f"ulimit -f 20; exec {shlex.join(command(root, '--out', str(tmp_path / 'out')))}"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "free space, then replay into an empty folder" in done.stderr
+    assert not (tmp_path / "out" / "done.json").exists()
