@@ -108,3 +108,10 @@ def test_digits_and_text_of_a_price():
         "1200",
         "0",
     ]
+
+
+@given(tokens, tokens, prices)
+def test_a_charge_is_never_negative_and_grows_with_tokens(first, second, price):
+    """Property: nothing is owed back, and more tokens never cost less."""
+    fewer, more = sorted((first, second))
+    assert 0 <= token_charge(fewer, price) <= token_charge(more, price)
