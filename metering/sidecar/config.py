@@ -226,7 +226,7 @@ def _checked(config: SidecarConfig) -> SidecarConfig:
         raise ConfigInvalid("set either key_file (a file that holds the node's key) or key")
     try:
         ZoneInfo(config.timezone)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise ConfigInvalid(
             f"timezone {config.timezone!r} is unknown; write a name such as 'Asia/Shanghai'"
         ) from error

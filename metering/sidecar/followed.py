@@ -109,7 +109,7 @@ class FollowedFile:
         return lines
 
     def rest(self, line_bytes_max: int) -> list[Line] | None:
-        """The unfinished last line, taken as it is; None if there is none. The file must be open."""
+        """The unfinished last line as it is; None if there is none. The file must be open."""
         end = os.fstat(self._held()).st_size
         return self._line(end, end, line_bytes_max) if end > self.offset else None
 
