@@ -1,9 +1,11 @@
 """The built wheel, installed in an empty environment outside the checkout, is the whole product."""
 
+import json
 import os
 import subprocess
 import sys
 import venv
+from decimal import Decimal
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -68,3 +70,16 @@ def test_without_extras_it_is_the_sidecar(root: Path, wheel: Path, tmp_path: Pat
     assert "sidecar" in words
     packages = {p.name for p in tmp_path.glob("venv/lib/python3*/site-packages/*")}
     assert packages & SIDECAR_DOES_WITHOUT == set()
+
+
+def test_with_all_extras_it_runs_the_demo(root: Path, wheel: Path, tmp_path: Path) -> None:
+    """`tokentill demo --once` outside the checkout: servers, tenants and ledger agree (V7)."""
+    installed = install(wheel, "[all]", lock=root / "requirements.lock", into=tmp_path / "venv")
+    told = json.loads(
+        run(installed / "tokentill", "demo", "--once", "--json", "--requests", "60", cwd=tmp_path)
+    )
+    totals = Decimal(told["totals"]["amount"])
+    assert totals > 0
+    assert sum(Decimal(tenant["amount"]) for tenant in told["tenants"]) == totals
+    assert sum(Decimal(server["amount"]) for server in told["servers"]) == totals
+    assert {Decimal(server["difference"]) for server in told["servers"]} == {Decimal(0)}

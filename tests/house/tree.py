@@ -21,11 +21,13 @@ EDGE_FILES = (
     "metering/wire.py",  # the Arrow schema: pyarrow is the format
     "pricing/serve*.py",  # the process
     "pricing/settings.py",  # pydantic-settings reads the environment
+    "pricing/logs.py",  # structlog wiring
+    "pricing/readiness.py",  # asks the running parts
+    "pricing/backup.py",  # copies the stores
     "pricing/jobs.py",  # APScheduler wiring
     "pricing/client.py",  # HTTP
     "pricing/internal_rate.py",  # pyxirr finds the root
     "pricing/monte_carlo.py",  # numpy draws the samples
-    "pricing/demo*.py",  # the whole product in one process group
 )
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
