@@ -65,7 +65,9 @@ def many(
     kind = _chosen(request, (JSON, CSV, ARROW))
     headers = {} if next_cursor is None else {"Tokentill-Next-Cursor": next_cursor}
     if kind == JSON:
-        listing = Listing[shape](items=items, next_cursor=next_cursor)  # type: ignore[valid-type]
+        listing = Listing[shape](  # type: ignore[valid-type]  # the row type is a value here
+            items=items, next_cursor=next_cursor
+        )
         body = listing.model_dump_json().encode()
     elif kind == CSV:
         body = _csv(shape, items)
