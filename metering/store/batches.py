@@ -90,10 +90,10 @@ def incoming_table(batches: Sequence[Batch]) -> pa.Table:
     Times lose their zone, which is UTC: the store's TIMESTAMP columns are naive UTC.
     """
     joined = pa.concat_tables([_with_origin(batch, i) for i, batch in enumerate(batches)])
-    joined = joined.append_column("row", pa.array(range(joined.num_rows), pa.int64()))
-    return pa.Table.from_batches(
-        joined.combine_chunks().to_batches(max_chunksize=MORSEL_ROWS), schema=joined.schema
-    )
+    if joined.num_rows < MORSEL_ROWS * len(batches):  # many small ones: a scan pays for each
+        joined = joined.combine_chunks()
+    joined = joined.append_column("row", pa.arange(0, joined.num_rows))
+    return pa.Table.from_batches(joined.to_batches(max_chunksize=MORSEL_ROWS), schema=joined.schema)
 
 
 def refused_table(batches: Sequence[LegBatch]) -> pa.Table:
@@ -126,7 +126,7 @@ def _with_origin(batch: Batch, number: int) -> pa.Table:
     rows = batch.table.num_rows
     table = without_zone(batch.table)
     foreign = batch.foreign if isinstance(batch, LegBatch) else False
-    places = batch.places if batch.places is not None else pa.array(range(rows), pa.int64())
+    places = batch.places if batch.places is not None else pa.arange(0, rows)
     origin = {
         "batch": pa.repeat(pa.scalar(number, pa.int32()), rows),
         "record": places,
