@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pricing.api.routes.keys import KeyCreated, KeyShown
 from pricing.client import ApiError, ApiUnreachable, Client
 from pricing.errors import ConfigInvalid, PricingError
 from pricing.ledger.connect import Change, Ledger
-from pricing.ledger.keys import NewKey, create_key, list_keys, revoke_key, rotate_key
+from pricing.ledger.keys import ApiKey, NewKey, create_key, list_keys, revoke_key, rotate_key
 from pricing.ledger.rows import Page
 from pricing.ledger.upgrade import upgrade_ledger
 from pricing.scope import Role, Scope
@@ -143,14 +143,20 @@ def _client(settings: Settings) -> Client:
 
 
 def _listed_by_api(client: Client) -> list[dict[str, Any]]:
-    return [KeyShown.model_validate(row).model_dump(mode="json") for row in client.api_keys()]
+    return [_plain(row) for row in client.api_keys()]
 
 
 def _listed(change: Change) -> list[dict[str, Any]]:
     keys = list_keys(change.connection, Scope.house(), Page(LISTED_MAX))
-    return [KeyShown.model_validate(key).model_dump(mode="json") for key in keys]
+    return [_plain(asdict(key)) for key in keys]
 
 
-def _created(key: Any, secret: str) -> dict[str, Any]:
-    shown = KeyShown.model_validate(key).model_dump()
-    return KeyCreated(**shown, secret=secret).model_dump(mode="json")
+def _created(key: ApiKey, secret: str) -> dict[str, Any]:
+    return _plain(asdict(key)) | {"secret": secret}
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in row.items()
+    }

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,9 @@ class Rows:
         """Row by row: Decimal, int, datetime, str or None by column."""
         return iter(self.table.to_pylist())
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """A frame with Arrow types, so that no decimal becomes a float."""
+        import pandas as pd  # noqa: PLC0415 - takes a second, and commands need no frame
+
         frame: pd.DataFrame = self.table.to_pandas(types_mapper=pd.ArrowDtype)
         return frame

@@ -1,0 +1,77 @@
+"""pricing/client over a real connection: typed, exact, all pages, and errors that teach."""
+
+import threading
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pandas as pd
+import pytest
+import uvicorn
+
+from pricing.client import ApiError, ApiUnreachable, Client
+
+START, END = datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 10, 2, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def address(furnished):
+    """The furnished application on a port of its own."""
+    config = uvicorn.Config(furnished.client.app, port=0, lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        threading.Event().wait(0.05)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture
+def till(address, furnished):
+    """A client with the operator's key."""
+    with Client(address, furnished.operator) as client:
+        yield client
+
+
+def test_a_frame_is_exact(till):
+    """10 + 99 + 1 = 110 CNY as Arrow decimals; a float column could not hold 15 digits."""
+    frame = till.usage(START, END, group_by=["tenant_id"]).to_pandas()
+    assert frame["amount"].sum() == Decimal(110)
+    assert isinstance(frame["amount"].dtype, pd.ArrowDtype)
+    assert list(frame.sort_values("amount")["tenant_id"])[1:] == ["t-alder", "t-birch"]
+
+
+def test_a_list_is_read_over_all_its_pages(till):
+    """110 requests in pages of 30."""
+    rows = till.rows("/v1/requests", start_at=START, end_at=END, limit=30)
+    assert len({row["request_id"] for row in rows}) == 110
+
+
+def test_every_method_has_its_route(till):
+    """Each answers rows or a value of this house."""
+    assert [row["node_id"] for row in till.server_revenue(START, END)] == ["u01"]
+    assert len(till.unbilled(START, END)) == 0
+    assert sum(row["amount"] for row in till.chargeback(START, END)) == 110
+    assert [row["kind"] for row in till.findings(START, END)] == ["unattributed"]
+    assert [row["tenant_id"] for row in till.tenants()] == ["t-alder", "t-birch"]
+    assert [row["node_id"] for row in till.servers()] == ["u01"]
+    assert len(till.api_keys()) >= 6
+    assert till.quote("m-river")["per_million_tokens"]["input"] == "2"
+    (first, *_) = till.requests(START, END, tenant_id="t-alder")
+    assert till.request(first["request_id"])["amount"] == "1"
+    assert till.ready()["status"] == "ready"
+
+
+def test_a_refusal_says_what_and_what_to_do(till):
+    """Status, stable type, remedy and request id of the problem."""
+    with pytest.raises(ApiError, match="Check the id") as caught:
+        till.get("/v1/tenants/t-oak")
+    assert (caught.value.status, caught.value.type.rpartition(":")[2]) == (404, "not-found")
+    assert caught.value.request_id
+
+
+def test_nobody_there_is_said():
+    """Not a stack of the HTTP library."""
+    with Client("http://127.0.0.1:9", "tk_x") as client, pytest.raises(ApiUnreachable):
+        client.ready()
