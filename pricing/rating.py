@@ -1,6 +1,6 @@
 """Tokens by line and what they cost: the rules of the settler's SQL as plain values.
 
-The oracle of the tests: settle_owned.sql equals `split_tokens`, settle_settled.sql equals `verdict`.
+The oracle of the tests: settle_owned.sql equals `split_tokens`, settle_settled.sql `verdict`.
 """
 
 from collections.abc import Iterator
