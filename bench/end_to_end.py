@@ -1,0 +1,172 @@
+"""End to end: Arrow batches over HTTP into `tokentill serve`, deduplicated and settled.
+
+Prints records/s from the first POST until every leg is settled and rolled up, the same rows' bare
+Arrow → DuckDB insert in the same run (once before and once after), their ratio, and the server's
+peak memory. The server is a real process on loopback; the load is bounded by --batches.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import httpx
+import pyarrow as pa
+
+from bench.ingest import BATCH_ROWS, insert_bare, legs
+from metering.store.connect import open_store
+from metering.wire import to_ipc
+from pricing.demo.plan import free_port
+
+SENDERS = 2
+SECRET = re.compile(r"tk_[A-Za-z0-9_-]{20,}")
+BOOK = """
+book = "bench"
+currency = "CNY"
+timezone = "Asia/Shanghai"
+[[price]]
+model = "glm-5.2"
+effective_from = 2020-01-01T00:00:00+08:00
+per_million_tokens = { input = "8", cached_input = "2", output = "28" }
+"""
+SAME_INPUT = """
+SELECT * REPLACE (200 + (hash(join_key) % 65000)::BIGINT AS input_tokens) FROM made
+"""
+WAIT_SECONDS_MAX = 600
+
+
+def pairs(number: int) -> pa.Table:
+    """Batch `number` of bench/ingest.py, with both legs of a request counting the same input."""
+    table = legs(number)
+    with duckdb.connect() as maker:
+        maker.register("made", table)
+        made = maker.execute(SAME_INPUT).to_arrow_table()
+    return made.cast(table.schema).combine_chunks()
+
+
+def bare_seconds(tables: list[pa.Table], folder: Path) -> float:
+    """What anybody would do with the same rows and batches, on a file of its own."""
+    store = open_store(folder / "bare.duckdb")
+    cursor = store.cursor()
+    begun = time.perf_counter()
+    for table in tables:
+        insert_bare(cursor, table)
+    spent = time.perf_counter() - begun
+    store.close()
+    (folder / "bare.duckdb").unlink()
+    return spent
+
+
+class Server:
+    """`tokentill serve` on a home of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port(0)
+        self.log = folder / "serve.log"
+        environment = {
+            **os.environ,
+            "TOKENTILL_HOME": str(folder / "home"),
+            "TOKENTILL_SERVER_PORT": str(self.port),
+            "TOKENTILL_SERVER_BODY_BYTES_MAX": str(64 << 20),
+            "TOKENTILL_LOG_LEVEL": "warning",
+        }
+        command = [sys.executable, "-m", "tokentill", "serve"]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        secret = self._until(lambda: SECRET.search(self.log.read_text("utf-8")))
+        headers = {"Authorization": f"Bearer {secret.group()}"}
+        url = f"http://127.0.0.1:{self.port}"
+        self.api = httpx.Client(base_url=url, headers=headers, timeout=120)
+        self._until(self._ready)
+
+    def _ready(self) -> bool:
+        try:
+            return self.api.get("/health/ready").status_code == httpx.codes.OK
+        except httpx.TransportError:
+            return False
+
+    def _until(self, probe: Any) -> Any:
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while time.monotonic() < deadline:
+            if found := probe():
+                return found
+            time.sleep(0.05)
+        raise TimeoutError(self.log.read_text("utf-8")[-2000:])
+
+    def send(self, body: bytes) -> None:
+        """One batch; full queues are waited for."""
+        while True:
+            kind = {"Content-Type": "application/vnd.apache.arrow.stream"}
+            answer = self.api.post("/v1/usage/legs", content=body, headers=kind)
+            if answer.status_code != httpx.codes.TOO_MANY_REQUESTS:
+                answer.raise_for_status()
+                return
+            time.sleep(0.1)
+
+    def settled(self) -> bool:
+        """Whether every leg is settled."""
+        details = self.api.get("/health/ready").json()["details"]
+        return details.get("unsettled_legs") == 0
+
+    def peak_bytes(self) -> int:
+        """Highest resident memory of the process."""
+        text = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
+        return int(re.search(r"VmHWM:\s+(\d+)", text).group(1)) * 1024  # type: ignore[union-attr] # Linux has it
+
+    def stop(self) -> None:
+        """End it."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+
+
+def main() -> None:
+    """Send, settle, compare, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batches", type=int, default=20)
+    batches = parser.parse_args().batches
+    tables = [pairs(number) for number in range(batches)]
+    bodies = [to_ipc(table.to_batches()[0]) for table in tables]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        before = bare_seconds(tables, folder)
+        server = Server(folder)
+        try:
+            published = server.api.post("/v1/prices", json={"toml": BOOK, "state": "published"})
+            published.raise_for_status()
+            begun = time.perf_counter()
+            with ThreadPoolExecutor(SENDERS) as senders:
+                list(senders.map(server.send, bodies))
+            sent = time.perf_counter() - begun
+            server._until(server.settled)  # noqa: SLF001 - the bench's own class
+            spent = time.perf_counter() - begun
+            peak = server.peak_bytes()
+        finally:
+            server.stop()
+        after = bare_seconds(tables, folder)
+    records = batches * BATCH_ROWS
+    bare = records / ((before + after) / 2)
+    print(
+        json.dumps(
+            {
+                "records": records,
+                "records_per_second": records / spent,
+                "accepted_records_per_second": records / sent,
+                "bare_insert_records_per_second": bare,
+                "ratio": records / spent / bare,
+                "serve_peak_memory_mb": peak / 2**20,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
