@@ -252,7 +252,7 @@ def load_settings(config: Path | None = None, **given: Mapping[str, Any]) -> Set
 def _with(settings: Settings, given: Mapping[str, Mapping[str, Any]]) -> Settings:
     """The same settings with the sections of `given` changed, checked like those of a file."""
     changed = {
-        name: type(section)(**section.model_dump() | keys)
+        name: type(section)(**{**section.model_dump(), **keys})
         for name, keys in given.items()
         if isinstance(section := getattr(settings, name), Section)
     }

@@ -7,6 +7,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from pricing.runs.reprice import reprice_open
+from tests.pricing.api.conftest import BOOK, NOW, leg
+
 DAY = {"start_at": "2026-10-01T00:00:00Z", "end_at": "2026-10-02T00:00:00Z"}
 
 
@@ -143,6 +146,24 @@ def test_a_tenant_does_not_see_which_machine_did_it(furnished):
     story = furnished.get(f"/v1/requests/{first['request_id']}", alder)
     assert story.status_code == 200
     assert "u01" not in story.text
+
+
+def test_a_request_that_was_rated_anew_stands_once(house):
+    """V6: 500,000 × 2.00 = 1 CNY is reversed and becomes 500,000 × 4.00 = 2 CNY, visibly."""
+    house.send("POST", "/v1/prices", json={"toml": BOOK})
+    house.settle(leg(1, "t-alder"))
+    house.send("POST", "/v1/prices", json={"toml": BOOK.replace("2.00", "4.00")})
+    with house.store.cursor() as cursor:
+        list(reprice_open(cursor, house.rules.at(NOW), now=NOW))
+    (row,) = items(house.get("/v1/requests", params=DAY))
+    story = house.get(f"/v1/requests/{row['request_id']}").json()
+    assert (row["amount"], story["amount"]) == ("2", "2")
+    assert [(each["sign"], each["amount"]) for each in story["history"]] == [
+        (1, "1"),
+        (-1, "1"),
+        (1, "2"),
+    ]
+    assert usage(house)[0]["amount"] == "2"
 
 
 def test_requests_can_be_filtered_by_flag_and_disposition(furnished):
