@@ -6,9 +6,11 @@ from pricing import (
     cli_capacity,
     cli_db,
     cli_demo,
+    cli_doctor,
     cli_keys,
     cli_prices,
     cli_rate,
+    cli_reconcile,
     cli_revenue,
     cli_roi,
     cli_serve,
@@ -22,8 +24,10 @@ COMMANDS = (
     cli_revenue,
     cli_roi,
     cli_capacity,
+    cli_reconcile,
     cli_keys,
     cli_db,
+    cli_doctor,
 )
 
 

@@ -1,0 +1,37 @@
+-- reconcile_counters: how far the engines' own counters moved
+-- grain:  node_id
+-- units:  tokens, requests; NULL: the engine has no such counter, or it was seen only once
+-- window: samples in [$start_at, $end_at); the sample before it is where the first step starts
+-- restarts: a decrease or another epoch means that the counter began at 0 again
+-- the first sample ever of a node says only where its counters stand: its step is unknown
+WITH ordered AS (
+    SELECT
+        *,
+        lag(sampled_at) OVER w IS NULL AS is_first,
+        coalesce(counter_epoch <> lag(counter_epoch) OVER w, false)
+          OR coalesce(counter_input_tokens < lag(counter_input_tokens) OVER w, false)
+          OR coalesce(counter_output_tokens < lag(counter_output_tokens) OVER w, false) AS is_restart,
+        coalesce(lag(counter_input_tokens) OVER w, 0)     AS input_before,
+        coalesce(lag(counter_cached_tokens) OVER w, 0)    AS cached_before,
+        coalesce(lag(counter_output_tokens) OVER w, 0)    AS output_before,
+        coalesce(lag(counter_requests) OVER w, 0)         AS requests_before,
+        coalesce(lag(counter_aborted_requests) OVER w, 0) AS aborted_before
+    FROM node_sample
+    WHERE sampled_at < $end_at
+      AND (counter_input_tokens IS NOT NULL OR counter_output_tokens IS NOT NULL)
+    WINDOW w AS (PARTITION BY node_id, source ORDER BY sampled_at)
+)
+SELECT
+    node_id,
+    count(*)                            AS samples,
+    count(*) FILTER (is_restart)        AS restarts,
+    max(sampled_at)                     AS last_sample_at,
+    (sum(counter_input_tokens - CASE WHEN is_restart THEN 0 ELSE input_before END) FILTER (NOT is_first))::BIGINT AS input_tokens,
+    (sum(counter_cached_tokens - CASE WHEN is_restart THEN 0 ELSE cached_before END) FILTER (NOT is_first))::BIGINT AS cached_tokens,
+    (sum(counter_output_tokens - CASE WHEN is_restart THEN 0 ELSE output_before END) FILTER (NOT is_first))::BIGINT AS output_tokens,
+    (sum(counter_requests - CASE WHEN is_restart THEN 0 ELSE requests_before END) FILTER (NOT is_first))::BIGINT AS requests,
+    (sum(counter_aborted_requests - CASE WHEN is_restart THEN 0 ELSE aborted_before END) FILTER (NOT is_first))::BIGINT AS aborted_requests
+FROM ordered
+WHERE sampled_at >= $start_at
+GROUP BY node_id
+ORDER BY node_id
