@@ -18,6 +18,10 @@ if find_spec("sqlalchemy") and find_spec("duckdb"):  # the [server] extra is ins
     from pricing import cli as pricing_cli
 
     pricing_cli.register(app)
+if find_spec("streamlit"):  # the [dashboard] extra is installed
+    from dashboard import cli as dashboard_cli
+
+    dashboard_cli.register(app)
 
 
 def main() -> None:

@@ -1,0 +1,130 @@
+"""Charts: no frame, direct labels, bars from zero; values are rounded for the eye only."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard.palette import Palette
+
+Row = Mapping[str, Any]
+Chart = alt.Chart | alt.LayerChart
+FONT: Final = (
+    "system-ui, 'Noto Sans', 'Noto Sans SC', 'Noto Sans CJK SC', 'PingFang SC', sans-serif"
+)
+BAR_PIXELS: Final = 26
+
+
+def dressed(chart: Chart, palette: Palette) -> Chart:
+    """The chart in the dashboard's look."""
+    made = (
+        chart.configure(font=FONT, background="transparent")
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=palette.muted,
+            titleColor=palette.muted,
+            gridColor=palette.rule,
+            domainColor=palette.rule,
+            tickColor=palette.rule,
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+        )
+        .configure_legend(labelColor=palette.ink, titleColor=palette.muted, labelFontSize=12)
+    )
+    return cast("Chart", made)
+
+
+def draw(chart: Chart, palette: Palette, *, key: str, alt_text: str) -> None:
+    """Show the chart at the width of its place."""
+    st.altair_chart(dressed(chart, palette), theme=None, width="stretch", key=key, alt=alt_text)
+
+
+def stacked(
+    rows: Sequence[Row],
+    *,
+    series: Sequence[str],
+    colours: Sequence[str],
+    axis: str,
+    by_day: bool,
+    height: int = 260,
+) -> Chart:
+    """Amounts over time, one above the other. rows: at, series, value, shown (for hover), order."""
+    data = pd.DataFrame(rows, columns=["at", "until", "series", "value", "shown", "order", "when"])
+    clock = "%d %b" if by_day else "%H:%M"
+    made = (
+        alt.Chart(data, height=height)
+        .mark_bar(binSpacing=1)
+        .encode(
+            x=alt.X(
+                "at:T",
+                title=None,
+                axis=alt.Axis(format=clock, grid=False, labelOverlap=True, tickCount=8),
+            ),
+            x2="until:T",
+            y=alt.Y("value:Q", title=axis, stack="zero", axis=alt.Axis(tickCount=4, format="~s")),
+            color=alt.Color(
+                "series:N",
+                scale=alt.Scale(domain=list(series), range=list(colours)),
+                legend=None,
+            ),
+            order="order:Q",
+            tooltip=[
+                alt.Tooltip("when:N", title=" "),
+                alt.Tooltip("series:N", title="  "),
+                alt.Tooltip("shown:N", title="   "),
+            ],
+        )
+    )
+    return cast("Chart", made)
+
+
+def bars(
+    rows: Sequence[Row],
+    *,
+    palette: Palette,
+    tick: str | None = None,
+    colours: Mapping[str, str] | None = None,
+) -> Chart:
+    """Horizontal bars with their value beside them. rows: name, value, label, hover, kind, tick.
+
+    tick: what the mark across the bar means, for hover; None draws none.
+    """
+    data = pd.DataFrame(rows, columns=["name", "value", "label", "hover", "kind", "tick"])
+    kinds = colours or {"": palette.accent}
+    most = max([float(each) for each in data["value"].fillna(0)] or [0.0]) or 1.0
+    height = max(BAR_PIXELS * len(data), BAR_PIXELS)
+    base = alt.Chart(data, height=height).encode(
+        y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False)),
+        tooltip=[alt.Tooltip("name:N", title=" "), alt.Tooltip("hover:N", title="  ")],
+    )
+    place = alt.X("value:Q", axis=None, scale=alt.Scale(domain=[0, most * 1.45]))
+    layers: list[alt.Chart] = [
+        base.mark_bar(height=14, cornerRadiusEnd=2).encode(
+            x=place,
+            color=alt.Color(
+                "kind:N",
+                scale=alt.Scale(domain=list(kinds), range=list(kinds.values())),
+                legend=None,
+            ),
+        ),
+        base.mark_text(align="left", dx=8, fontSize=12, color=palette.ink).encode(
+            x=place, text="label:N"
+        ),
+    ]
+    if tick:
+        layers.insert(1, base.mark_tick(thickness=2, size=20, color=palette.ink).encode(x="tick:Q"))
+    return cast("Chart", alt.layer(*layers))
+
+
+def colour_key(items: Sequence[tuple[str, str, str]], palette: Palette) -> None:
+    """One line that names the colours with their totals. items: colour, name, total."""
+    parts = [
+        f'<span style="display:inline-flex;align-items:center;gap:.4em;margin-right:1.4em">'
+        f'<span style="width:.75em;height:.75em;background:{colour};border-radius:2px"></span>'
+        f'<span style="color:{palette.muted}">{name}</span> <b>{total}</b></span>'
+        for colour, name, total in items
+    ]
+    st.html(f'<div style="font-size:.9rem;line-height:1.8">{"".join(parts)}</div>')

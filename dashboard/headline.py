@@ -1,0 +1,60 @@
+"""The first line of a page: the answer, in words a manager repeats."""
+
+from decimal import Decimal
+from typing import Final
+
+from dashboard.formats import change, exact
+from dashboard.page import Page
+from dashboard.summary import Summary
+
+SUBJECTS: Final = {  # preset → (while it runs, after it ended)
+    "today": ("headline.today", "headline.today"),
+    "month": ("headline.month", "headline.month"),
+    "last_month": ("headline.last_month", "headline.last_month"),
+    "30d": ("headline.days30", "headline.days30"),
+    "custom": ("headline.custom_running", "headline.custom"),
+}
+COMPARED: Final = {
+    "today": "headline.than_yesterday",
+    "month": "headline.than_month",
+    "last_month": "headline.than_last_month",
+    "30d": "headline.than_days30",
+    "custom": "headline.than_custom",
+}
+SAME: Final = Decimal("0.0005")  # less than 0.1 % in print
+
+
+def earned(page: Page, now: Summary, then: Summary | None) -> str:
+    """What the window earned, against the window before, with what moved."""
+    words, formats, filters = page.words, page.formats, page.filters
+    running, ended = SUBJECTS[filters.preset]
+    first = words(
+        running if filters.period.running else ended,
+        amount=formats.money(now.amount, now.currency),
+        first=formats.day(filters.period.start_at),
+    )
+    if then is None or (moved := change(now.amount, then.amount)) is None:
+        return first + words("headline.stop")
+    if abs(moved) < SAME:
+        compared = words("headline.same", than=words(COMPARED[filters.preset]))
+    else:
+        key = "headline.more" if moved > 0 else "headline.less"
+        compared = words(
+            key, share=formats.percent(abs(moved)), than=words(COMPARED[filters.preset])
+        )
+    return first + compared + _moved(page, now, then)
+
+
+def _moved(page: Page, now: Summary, then: Summary) -> str:
+    """Traffic and hit ratio, then and now; empty where one is unknown."""
+    formats = page.formats
+    traffic = change(now.input_tokens, then.input_tokens)
+    ratios = exact(now.hit_ratio), exact(then.hit_ratio)
+    if traffic is None or None in ratios:
+        return page.words("headline.stop")
+    return page.words(
+        "headline.moved_up" if traffic >= 0 else "headline.moved_down",
+        traffic=formats.percent(abs(traffic)),
+        before=formats.percent(ratios[1]),
+        after=formats.percent(ratios[0]),
+    )

@@ -1,0 +1,61 @@
+"""What every page is given: words, formats, filters, reader, colours."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from dashboard.filters import Filters
+from dashboard.formats import Formats
+from dashboard.palette import Palette
+from dashboard.periods import Period
+from dashboard.reads import Ask, Reader, ask
+from dashboard.texts import Words
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One run of a page. rights: list routes that the key may read. now: aware UTC."""
+
+    words: Words
+    formats: Formats
+    filters: Filters
+    reader: Reader
+    palette: Palette
+    rights: frozenset[str]
+    now: datetime
+
+    def at(self, now: datetime) -> "Page":
+        """The same page at a later instant."""
+        return replace(self, now=now)
+
+    def read(self, *asks: Ask) -> list[list[Row]]:
+        """Rows of list routes, in the order of the questions."""
+        return [rows_of(answer) for answer in self.reader.read(*asks)]
+
+    def usage(self, period: Period, *groups: str, interval: str = "none", **more: Any) -> Ask:
+        """The question for tokens and money of `period` inside the filters."""
+        chosen = self.filters
+        inside = {"tenant_id": chosen.tenant, "model_id": chosen.model} | more
+        return ask(
+            "/v1/usage",
+            **window(period),
+            interval=interval,
+            group_by=list(groups) or None,
+            zone=chosen.zone.key,
+            **inside,
+        )
+
+
+def window(period: Period) -> dict[str, Any]:
+    """start_at and end_at of `period` as the API takes them."""
+    return {"start_at": period.start_at.isoformat(), "end_at": period.end_at.isoformat()}
+
+
+def rows_of(table: pa.Table) -> list[Row]:
+    """Rows as dicts: Decimal, int, datetime, str or None."""
+    rows: list[Row] = table.to_pylist()
+    return rows

@@ -1,0 +1,34 @@
+"""What went wrong, in words, with what to do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from dashboard.texts import Words
+from pricing.client import ApiError, ApiUnreachable
+
+
+@contextmanager
+def explained(words: Words) -> Iterator[None]:
+    """Show a refusal or a silence of the API as a message with its remedy, and a way to retry."""
+    try:
+        yield
+    except ApiError as error:
+        detail, remedy = _plain(error.detail), _plain(error.remedy)
+        st.error(f"**{detail or words('problem.refused', status=error.status)}**  \n{remedy}")
+        _again(words)
+    except ApiUnreachable as error:
+        st.error(f"**{words('problem.unreachable')}**  \n{_plain(str(error))}")
+        st.caption(words("problem.start"))
+        _again(words)
+
+
+def _again(words: Words) -> None:
+    if st.button(words("problem.again"), icon=":material/refresh:"):
+        st.rerun()
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown leaves alone."""
+    return "".join(f"\\{c}" if c in "\\`*_[]$<>#~" else c for c in text)

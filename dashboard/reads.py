@@ -1,0 +1,98 @@
+"""What the pages read: bounded, parallel calls of the API, cached per credential."""
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import streamlit as st
+
+from pricing.client import ApiError, Client
+
+CACHE_SECONDS: Final = 15.0
+TIMEOUT_SECONDS: Final = 20.0
+PARALLEL_MAX: Final = 8
+CLIENTS_MAX: Final = 64
+ENTRIES_MAX: Final = 256
+FORBIDDEN: Final = 403
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question to the API. rows: a list route, read over all of its pages as Arrow."""
+
+    path: str
+    params: tuple[tuple[str, Any], ...] = ()
+    rows: bool = True
+
+
+def ask(path: str, *, rows: bool = True, **params: Any) -> Ask:
+    """A question; parameters that are None are left out, lists become tuples."""
+    given = sorted((name, value) for name, value in params.items() if value is not None)
+    frozen = ((name, tuple(value) if isinstance(value, list) else value) for name, value in given)
+    return Ask(path, tuple(frozen), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads with one credential."""
+
+    url: str
+    key: str
+
+    @property
+    def credential(self) -> str:
+        """What the caches are keyed by; the secret cannot be read from it."""
+        return hashlib.sha256(f"{self.url}\n{self.key}".encode()).hexdigest()
+
+    def client(self) -> Client:
+        """The connection of this credential, for changes."""
+        return _client(self.credential, _reader=self)
+
+    def read(self, *asks: Ask) -> list[Any]:
+        """Answers in order: Arrow tables of list routes, JSON of others. Raises ApiError."""
+        return _read(self.credential, asks, _reader=self)
+
+    def allowed(self, paths: tuple[str, ...]) -> frozenset[str]:
+        """Those of `paths` that the key may read. Raises ApiError for an unknown key."""
+        return _allowed(self.credential, paths, _reader=self)
+
+
+@st.cache_resource(max_entries=CLIENTS_MAX, show_spinner=False)
+def _client(credential: str, _reader: Reader) -> Client:  # noqa: ARG001 - part of the cache key
+    return Client(_reader.url, _reader.key, timeout_seconds=TIMEOUT_SECONDS)
+
+
+@st.cache_data(ttl=CACHE_SECONDS, max_entries=ENTRIES_MAX, show_spinner=False)
+def _read(credential: str, asks: tuple[Ask, ...], _reader: Reader) -> list[Any]:  # noqa: ARG001
+    client = _reader.client()
+    if len(asks) == 1:
+        return [_answer(client, asks[0])]
+    with ThreadPoolExecutor(min(PARALLEL_MAX, len(asks))) as pool:
+        return list(pool.map(lambda each: _answer(client, each), asks))
+
+
+@st.cache_data(ttl=60.0, max_entries=ENTRIES_MAX, show_spinner=False)
+def _allowed(credential: str, paths: tuple[str, ...], _reader: Reader) -> frozenset[str]:  # noqa: ARG001
+    client = _reader.client()
+    with ThreadPoolExecutor(PARALLEL_MAX) as pool:
+        answers = list(pool.map(lambda path: _may(client, path), paths))
+    return frozenset(path for path, may in zip(paths, answers, strict=True) if may)
+
+
+def _may(client: Client, path: str) -> bool:
+    try:
+        client.get(path, limit=1)
+    except ApiError as error:
+        if error.status == FORBIDDEN:
+            return False
+        raise
+    return True
+
+
+def _answer(client: Client, each: Ask) -> pa.Table | dict[str, Any]:
+    params = {name: list(v) if isinstance(v, tuple) else v for name, v in each.params}
+    if each.rows:
+        return client.rows(each.path, **params).table
+    return client.get(each.path, **params)

@@ -1,0 +1,46 @@
+"""Overview: what does the cluster earn, and what needs a person?"""
+
+import streamlit as st
+
+from dashboard.figures import key_figures
+from dashboard.first_run import checklist
+from dashboard.foot import foot
+from dashboard.headline import earned
+from dashboard.page import Page, window
+from dashboard.panels import findings_list, over_time, servers_bars, tenants_bars
+from dashboard.reads import ask
+from dashboard.summary import summary
+
+
+def show(page: Page) -> None:
+    """Draw the page."""
+    period, before = page.filters.period, page.filters.before or page.filters.period
+    asks = [
+        page.usage(period, interval=period.interval),
+        page.usage(before),
+        page.usage(period, "tenant_id", disposition="billed"),
+        page.usage(before, "tenant_id", disposition="billed"),
+        ask("/v1/revenue/servers", **window(period)),
+        ask("/v1/findings", **window(period), tenant_id=page.filters.tenant),
+    ]
+    hours, earlier, tenants, tenants_before, servers, findings = page.read(*asks)
+    if not hours:
+        if not checklist(page):
+            st.info(page.words("empty.window"), icon=":material/hourglass_empty:")
+        foot(page, findings)
+        return
+    now = summary(hours)
+    then = summary(earlier, now.currency) if page.filters.before else None
+    st.subheader(earned(page, now, then), anchor=False)
+    key_figures(page, now, then, hours)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        over_time(page, hours, now)
+    with right:
+        findings_list(page, findings)
+    left, right = st.columns(2, gap="large")
+    with left:
+        servers_bars(page, servers, now)
+    with right:
+        tenants_bars(page, tenants, tenants_before if page.filters.before else [], now)
+    foot(page, findings)
