@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Iterator
+from time import sleep
 
 import pyarrow as pa
 import pytest
@@ -118,7 +119,7 @@ def test_a_full_queue_is_429_with_retry_after(store: Store) -> None:
     with TestClient(collector_app(writer)) as client, store.write_lock:
         first = writer.submit(batch(leg("a")))
         while writer.status().waiting_batches:
-            pass  # until the writer has taken it and waits for the lock
+            sleep(0.001)  # until the writer has taken it and waits for the lock
         second = writer.submit(batch(leg("b")))
         answer = post(client, ndjson(line(None)))
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")

@@ -1,6 +1,7 @@
 """The writer: groups, answers, bounds, failures."""
 
 from concurrent.futures import wait
+from time import sleep
 
 import pytest
 
@@ -45,10 +46,12 @@ def test_nobody_is_answered_before_the_commit(store: Store, writer: IngestWriter
 
 
 def test_a_full_queue_says_so_at_once(store: Store) -> None:
-    """Limit 10 records: 8 wait (2 more may be on their way to the store), 9 more are too many."""
+    """Limit 10 records: one batch is on its way to the store, 8 records wait, 9 are too many."""
     writer = IngestWriter(store, lambda: NOW, limits=QueueLimits(records=10))
     with store.write_lock:
-        first = writer.submit(batch(leg("a")))  # taken by the thread or waiting
+        first = writer.submit(batch(leg("a")))
+        while writer.status().waiting_batches:
+            sleep(0.001)  # until the writer has taken it and waits for the lock
         second = writer.submit(batch(*(leg(str(n)) for n in range(8))))
         with pytest.raises(StoreBusy, match="send it again after"):
             writer.submit(batch(*(leg(f"x{n}") for n in range(9))))
