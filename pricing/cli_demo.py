@@ -17,6 +17,7 @@ from pricing.demo.plan import Prices
 from pricing.demo.run import Demo, Options
 from pricing.money import decimal_from_text
 
+HISTORY_DAYS = 30
 EXAMPLE = "Example: tokentill demo --once --json --prefill 2 --decode 4"
 
 
@@ -68,6 +69,7 @@ def demo(
             cache=cache,
             kill_seed=kill_seed,
             requests=requests,
+            history_days=None if once or trace else HISTORY_DAYS,
             say=lambda text: print(text, file=sys.stderr, flush=True),
             clock=lambda: datetime.now(UTC),
         )

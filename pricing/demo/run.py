@@ -21,6 +21,10 @@ START_SECONDS_MAX: Final = 60.0
 SETTLE_SECONDS_MAX: Final = 600.0
 POLL_SECONDS: Final = 0.25
 SECRET: Final = re.compile(r"tk_[A-Za-z0-9_-]{20,}")
+METRICS_PORT: Final = 30_000  # of the first engine; the others follow
+# white paper 1: 83,670.6 tok/s a prefill server; a decode server's rating is the demo's assumption
+RATED: Final = {"prefill": "83670.6", "decode": "5000", "unified": "83670.6"}
+HISTORY_MARGIN: Final = timedelta(days=1)
 ENDING: Final = ("replay",)  # processes that end by themselves
 FINISHED: Final = ("delivered",)  # outcomes of the replay that end in an answer
 
@@ -39,6 +43,7 @@ class Options:
     cache: str = "shared"
     kill_seed: int | None = None
     requests: int | None = None
+    history_days: int | None = None  # spread over the past days, then live traffic
     api_port: int = 8080
     dashboard_port: int = 8501
     say: Callable[[str], None] = print
@@ -54,6 +59,7 @@ class Demo:
         self.cluster = self.folder / "cluster"
         self.port = free_port(options.api_port)
         self.url = f"http://{LOOPBACK}:{self.port}"
+        self.metrics_port = free_port(METRICS_PORT)
         self.children: list[Child] = []
         self.secret = ""
         self.started_at = options.clock()
@@ -155,6 +161,8 @@ class Demo:
             source += ["--requests", str(options.requests)]
         if options.trace is None:
             source += ["--retries", "0.01", "--aborts", "0.01"]
+        if options.history_days is not None:
+            source += ["--history-days", str(options.history_days)]
         nodes = ["--prefill", str(options.prefill), "--decode", str(options.decode)]
         place = ["--cache", options.cache, "--out", str(self.cluster), "--seed", "1"]
         return ["replay", *source, *nodes, *place]
@@ -163,7 +171,8 @@ class Demo:
         """The built-in workload in real time, into the same engine files."""
         nodes = ["--prefill", str(self.options.prefill), "--decode", str(self.options.decode)]
         live = ["--workload", "white-paper", "--seed", "2", "--speed", "1", "--requests", "1000000"]
-        return ["replay", *live, *nodes, "--out", str(self.cluster)]
+        ports = ["--serve-metrics-port", str(self.metrics_port)]
+        return ["replay", *live, *nodes, *ports, "--out", str(self.cluster)]
 
     def _start_sidecars(self) -> list[Child]:
         replay = self.children[-1]
@@ -172,7 +181,10 @@ class Demo:
         nodes = description["nodes"]
         self.options.say(f"starting {len(nodes)} sidecars")
         with self.api() as api:
-            for node in nodes:
+            for number, node in enumerate(nodes):
+                if self.options.history_days is not None:  # live traffic will follow
+                    port = self.metrics_port + number
+                    node["metrics_url"] = f"http://{LOOPBACK}:{port}/metrics"
                 self._register(api, node)
         return [
             self._start(
@@ -188,12 +200,14 @@ class Demo:
         asked = {"name": f"sidecar of {node_id}", "role": "node", "node_id": node_id}
         key = api.post("/v1/keys", json=asked)
         key.raise_for_status()
+        history = timedelta(days=self.options.history_days or 0)
         server = {
             "node_id": node_id,
             "name": node_id,
             "stage": node["stage"],
             "pool": node["pool"],
-            "in_service_from": (self.started_at - timedelta(days=1)).isoformat(),
+            "in_service_from": (self.started_at - history - HISTORY_MARGIN).isoformat(),
+            "rated_tokens_per_second": RATED[node["stage"]],
         }
         api.post("/v1/servers", json=server).raise_for_status()
         config = sidecar_file(node, self.folder, self.url)
