@@ -148,8 +148,8 @@ def dispute_line(
         service_month=corrected.service_month,
         model_id=corrected.model_id,
         line=corrected.line,
-        amount=-amount,
-        rounded_amount=-amount,
+        amount=amount.copy_negate(),
+        rounded_amount=amount.copy_negate(),
         corrects_number=number,
         corrects_position=position,
         reason=reason,
@@ -158,19 +158,20 @@ def dispute_line(
 
 def credit_lines(lines: Sequence[InvoiceLine], *, number: str, reason: str) -> list[InvoiceLine]:
     """The lines of a credit note: with those of document `number` they sum to exactly 0."""
-    return [
-        replace(
-            line,
-            kind=LineKind.CREDIT,
-            tokens=-line.tokens,
-            amount=-line.amount + 0,  # + 0 turns -0 into 0
-            rounded_amount=-line.rounded_amount + 0,
-            corrects_number=number,
-            corrects_position=position,
-            reason=reason,
-        )
-        for position, line in enumerate(lines, start=1)
-    ]
+    with exact_arithmetic():
+        return [
+            replace(
+                line,
+                kind=LineKind.CREDIT,
+                tokens=-line.tokens,
+                amount=-line.amount + 0,  # + 0 turns -0 into 0
+                rounded_amount=-line.rounded_amount + 0,
+                corrects_number=number,
+                corrects_position=position,
+                reason=reason,
+            )
+            for position, line in enumerate(lines, start=1)
+        ]
 
 
 def totals(lines: Sequence[InvoiceLine], currency: str, tax_rate: Decimal) -> Totals:

@@ -2,6 +2,7 @@
 
 from alembic import context
 
+import pricing.ledger.invoice_tables  # noqa: F401 - its tables belong to the metadata
 from pricing.ledger.tables import metadata
 
 context.configure(

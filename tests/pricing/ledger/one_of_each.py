@@ -2,21 +2,29 @@
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from uuid import UUID
 
+from metering.windows import Window
+from pricing.close_checks import Acceptance
+from pricing.invoices import Digest, InvoiceLine
+from pricing.ledger.closes import begin
 from pricing.ledger.cost_centres import Assignment, CostCentre, add_cost_centre, assign
 from pricing.ledger.decisions import decide
+from pricing.ledger.disputes import Asked, open_dispute
+from pricing.ledger.documents import keep_document
 from pricing.ledger.idempotency import Answer, remember
+from pricing.ledger.invoices import Contents, issue_invoice, make_invoice
+from pricing.ledger.issuers import BillingProfile, put_profile
 from pricing.ledger.job_runs import claim
 from pricing.ledger.keys import NewKey, create_key
-from pricing.ledger.periods import begin_close
 from pricing.ledger.policies import add_policy
 from pricing.ledger.price_books import add_revision
 from pricing.ledger.projects import Project, add_project
 from pricing.ledger.servers import Server, add_server
 from pricing.ledger.tables import BookState
-from pricing.ledger.tenants import Tenant, add_tenant
+from pricing.ledger.tenants import Tenant, add_tenant, get_tenant
 from pricing.ledger.usage_keys import UsageKey, add_usage_key
-from pricing.scope import Role
+from pricing.scope import Role, Scope
 
 NOW = datetime(2026, 10, 1, 12, tzinfo=UTC)
 TENANT = {"tenant_id": "t-alder"}
@@ -61,11 +69,46 @@ def _fill_the_rest(change):
             rated_tokens_per_second=Decimal("83670.6"),
             in_service_from=NOW,
             in_service_until=NOW + timedelta(days=1),
-            cost_assumptions={"capex": "1000000"},
+            cost_assumptions={"currency": "CNY", "monthly": {"hosting": "6400"}},
         ),
     )
     add_policy(change, "undelivered = 'bill_input'", effective_from=NOW)
     claim(change, "export", period="2026-09", owner="host:1")
-    begin_close(change, "t-alder", month=date(2026, 9, 1), settle_mark=7)
+    _fill_the_close(change)
     decide(change, "f1", decision="accepted", reason="known", tenant_id="t-alder")
     remember(change, "k1", request_sha256="00", answer=Answer(201, {"id": "x"}))
+
+
+def _fill_the_close(change):
+    put_profile(change, BillingProfile(**TENANT, tax_rate=Decimal("0.06")))
+    begun = begin(
+        change,
+        "t-alder",
+        month=date(2026, 9, 1),
+        settle_mark=7,
+        accepted=Acceptance(names=frozenset({"node:p01"}), reason="broken"),
+    )
+    line = InvoiceLine(
+        kind="usage",
+        service_month=date(2026, 9, 1),
+        amount=Decimal("1.004"),
+        rounded_amount=Decimal("1.00"),
+    )
+    made = make_invoice(
+        change,
+        Contents(
+            tenant=get_tenant(change.connection, Scope.house(), "t-alder"),
+            window=Window(datetime(2026, 9, 1, tzinfo=UTC), NOW),
+            currency="CNY",
+            begun=begun,
+            lines=[line],
+            annex=[],
+            digest=Digest(requests=1, words=(1, 2, 3, 2**70)),
+        ),
+    )
+    issue_invoice(change, made.number)
+    keep_document(
+        change, "house", number=made.number, format_="pdf", media_type="application/pdf", body=b"%"
+    )
+    asked = Asked(number=made.number, position=1, amount=Decimal("0.50"), reason="outage")
+    open_dispute(change, Scope.house(), asked, dispute_id=UUID(int=1))
