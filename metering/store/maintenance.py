@@ -24,11 +24,12 @@ class Rollup:
     """How delta rows of a table are folded: rows with the same keys are added.
 
     keys: the first of them is the time of the bucket. latest: columns whose greatest value stays.
-    Every other column is a sum.
+    whole_where: rows for which this is false stay as they are. Every other column is a sum.
     """
 
     keys: tuple[str, ...]
     latest: tuple[str, ...] = ()
+    whole_where: str = "true"
 
 
 _DISPOSITION = ("disposition", "reason", "price_key", "flags")
@@ -39,6 +40,8 @@ ROLLUPS: Final[Mapping[str, Rollup]] = {
             *(*_DISPOSITION, "adjusts_period"),
         ),
         latest=("settle_seq",),
+        # two adjustments may belong to two closes: the settle_seq of each decides which one bills it
+        whole_where="adjusts_period IS NULL",
     ),
     "node_hourly": Rollup(("hour_start_at", "node_id", "stage", "pool", "model_id", *_DISPOSITION)),
     "latency_hourly": Rollup(("hour_start_at", "model_id", "pool", "node_id", "measure", "bucket")),
@@ -103,6 +106,7 @@ def _sql(query: str, table: str, rollup: Rollup) -> str:
         read_sql("metering.store", query)
         .replace("rollup_table", table)
         .replace("bucket_column", rollup.keys[0])
+        .replace("whole_where", rollup.whole_where)
         .replace("folded_columns", ", ".join([*rollup.keys, *maxima]))
         .replace("kept_columns", ", ".join([*rollup.keys, *rollup.latest]))
     )

@@ -9,4 +9,5 @@ SELECT
 FROM rollup_table
 WHERE bucket_column >= $start_at
   AND bucket_column < $end_at
+  AND whole_where
 GROUP BY ALL

@@ -69,6 +69,15 @@ def test_folding_adds_rows_alike_and_nothing_else(store: Store) -> None:
     assert rows(store, query) == expected
 
 
+def test_adjustments_of_two_batches_stay_apart(store: Store) -> None:
+    """A close between them bills the first one only: their settle_seq must survive."""
+    for seq in (1, 2):
+        add_usage(store, seq, "t-a", 1, 2)
+    store.cursor().execute("UPDATE usage_hourly SET adjusts_period = DATE '2026-05-01'")
+    assert fold_rollups(store, MONTH)["usage_hourly"] == 0
+    assert rows(store, "SELECT settle_seq FROM usage_hourly ORDER BY ALL") == [(1,), (2,)]
+
+
 def test_folding_keeps_to_its_window(store: Store) -> None:
     """Rows of a bucket outside [start, end) stay as they are."""
     for seq in (1, 2):
