@@ -40,7 +40,7 @@ ROLLUPS: Final[Mapping[str, Rollup]] = {
             *(*_DISPOSITION, "adjusts_period"),
         ),
         latest=("settle_seq",),
-        # two adjustments may belong to two closes: the settle_seq of each decides which one bills it
+        # two adjustments may belong to two closes: the settle_seq of each decides which
         whole_where="adjusts_period IS NULL",
     ),
     "node_hourly": Rollup(("hour_start_at", "node_id", "stage", "pool", "model_id", *_DISPOSITION)),
