@@ -24,6 +24,8 @@ FLAGS: Final[tuple[str, ...]] = (
     "retracted",  # the engine gave the request back at least once
     "aborted",  # the client left or the engine stopped; billed as far as it came
     "holidays_unknown",  # the book's holiday calendar does not reach this day
+    "pool_policy",  # a policy of the request's pool decided, not the house's
+    "tenant_policy",  # a policy of the request's tenant decided
 )
 _BIT: Final = {name: 1 << index for index, name in enumerate(FLAGS)}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pricing.flags import flag_names
 from pricing.money import exact_sum, plain
+from pricing.policy import deciding_policy
 from pricing.price_key import PRICE_FIELDS, PriceKey
 from pricing.rating import INPUT_LINES, Lines, amount_range, charges
 from pricing.runs.rate_file import RatedFile
@@ -53,6 +54,7 @@ def _requests(rows: Iterable[Mapping[str, Any]], keys: Mapping[int, PriceKey]) -
             "price": _price_name(key),
             "amount": plain(exact_sum(Decimal(line["amount"]) for line in lines)),
             "flags": flag_names(bits),
+            "policy": deciding_policy("billed", None, flag_names(bits)),
             "lines": lines,
         }
 
@@ -92,6 +94,7 @@ def _item(row: Mapping[str, Any], keys: Mapping[int, PriceKey]) -> tuple[str, It
         "amount_min": None if low is None else plain(low),
         "amount_max": None if high is None else plain(high),
         "flags": flag_names(row["flags"]),
+        "policy": deciding_policy(kind, row["reason"], flag_names(row["flags"])),
     }
 
 

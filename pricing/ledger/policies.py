@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from pricing.ledger.connect import Change
 from pricing.ledger.rows import Page, all_of, fetch_all, fetch_page
 from pricing.ledger.tables import policy_revision
+from pricing.policy import Policy
 from pricing.scope import Scope
 
 
@@ -42,6 +43,12 @@ def policy_at(connection: Connection, at: datetime) -> PolicyRevision | None:
     """The revision in force at the UTC time `at`: the last one written among those begun."""
     begun = [policy for policy in every_policy(connection) if policy.effective_from <= at]
     return max(begun, key=lambda policy: policy.revision, default=None)
+
+
+def policy_in_force(connection: Connection, at: datetime) -> Policy:
+    """What that revision says, or the defaults where there is none."""
+    revision = policy_at(connection, at)
+    return Policy() if revision is None else Policy.from_toml(revision.toml_text)
 
 
 def list_policies(connection: Connection, page: Page) -> list[PolicyRevision]:

@@ -4,6 +4,7 @@ gather: new legs, halves that waited, what the same keys settled before. decide:
 line, owners, prices. persist: request rows, price keys, roll-up deltas, pending, the progress mark.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -113,9 +114,12 @@ def _settle_candidates(
     if count_rows(cursor, "settle_count_hits"):
         run(cursor, "settle_add_settled", values)
     run(cursor, "settle_shapes")
-    run(cursor, "settle_outcomes", values)
-    settle_odd_keys(cursor, Decider(policy=rules.policy, expired=values["expired"]))
     register_directory(cursor, rules.directory)
+    register_policy(cursor, rules.policy)
+    run(cursor, "settle_outcomes", values)
+    key_tenants = {key.api_key_id: key.tenant_id for key in rules.directory.keys}
+    decider = Decider(policy=rules.policy, expired=values["expired"], key_tenants=key_tenants)
+    settle_odd_keys(cursor, decider)
     run(cursor, "settle_owned", values)
     rules.prices.register(cursor)
     run(cursor, "settle_settled", values)
@@ -134,8 +138,8 @@ def settle_values(rules: Rules, now: datetime, settle_seq: int) -> dict[str, Any
         "settle_seq": settle_seq,
         "reach_seconds": REACH_SECONDS,
         "skew_seconds": SKEW_MAX.total_seconds(),
-        "bill_aborted": policy.aborted == "bill",
-        "bill_undelivered": policy.undelivered == "bill_input",
+        "aborted": policy.aborted,
+        "undelivered": policy.undelivered,
         "decode_only": policy.decode_only,
         "late_usage_days": policy.late_usage_days,
     }
@@ -167,11 +171,26 @@ def register_directory(cursor: duckdb.DuckDBPyConnection, directory: Directory) 
         "directory_contract": ([(t,) for t in directory.contract_tenants], {"tenant_id": text}),
     }
     for name, (rows, types) in tables.items():
-        columns = [
-            pa.array([row[index] for row in rows], type=kind)
-            for index, kind in enumerate(types.values())
-        ]
-        cursor.register(name, pa.table(dict(zip(types, columns, strict=True))))
+        _register(cursor, name, rows, types)
+
+
+def register_policy(cursor: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+    """What tenants and pools decide otherwise, as the table policy_scope that the SQL joins."""
+    names = ("scope", "name", "question", "decision")
+    _register(cursor, "policy_scope", list(policy.exceptions()), dict.fromkeys(names, pa.string()))
+
+
+def _register(
+    cursor: duckdb.DuckDBPyConnection,
+    name: str,
+    rows: Sequence[tuple[Any, ...]],
+    types: Mapping[str, pa.DataType],
+) -> None:
+    columns = [
+        pa.array([row[index] for row in rows], type=kind)
+        for index, kind in enumerate(types.values())
+    ]
+    cursor.register(name, pa.table(dict(zip(types, columns, strict=True))))
 
 
 def read_progress(cursor: duckdb.DuckDBPyConnection) -> tuple[int, int]:

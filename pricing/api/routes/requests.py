@@ -17,6 +17,7 @@ from pricing.api.shapes import Amount, Id, Listing, Shown, Text, Time
 from pricing.api.windows import WindowQuery
 from pricing.flags import FLAGS, flag_names
 from pricing.money import token_charge
+from pricing.policy import deciding_policy
 from pricing.reports.requests import (
     RequestQuery,
     list_requests,
@@ -123,6 +124,10 @@ class Story(BaseModel):
     disposition: Disposition
     reason: str | None
     flags: list[str]
+    policy: str | None = Field(
+        examples=['tenant.decode_only = "trust_decode"'],
+        description="the policy that decided, as in its file; null: there was nothing to decide",
+    )
     currency: str | None
     amount: Amount | None
     lines: list[Line]
@@ -200,6 +205,7 @@ def _story(revisions: list[dict[str, Any]], legs: list[dict[str, Any]]) -> Story
         **known
         | {
             "flags": flag_names(flags),
+            "policy": deciding_policy(head["disposition"], head["reason"], flag_names(flags)),
             "amount": None if None in amounts else sum(amounts, Decimal(0)),
             "lines": lines,
             "price": price,
