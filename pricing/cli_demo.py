@@ -18,6 +18,7 @@ from pricing.demo.run import Demo, Options
 from pricing.money import decimal_from_text
 
 HISTORY_DAYS = 30
+TABLE_COLUMNS = 110
 EXAMPLE = "Example: tokentill demo --once --json --prefill 2 --decode 4"
 
 
@@ -59,6 +60,7 @@ def demo(
 ) -> None:
     """Meter a replayed prefill/decode cluster, price every token, show what each server earned."""
     console = Console(stderr=as_json)
+    console.width = max(console.width, TABLE_COLUMNS)  # an amount is shown with all of its digits
     with tempfile.TemporaryDirectory(prefix="tokentill-demo-") as folder:
         options = Options(
             folder=Path(folder),

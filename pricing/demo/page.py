@@ -30,11 +30,11 @@ def print_page(console: Console, answers: Answers) -> None:
 
 def _servers(servers: Sequence[Row], currency: str) -> Table:
     table = Table(title="What each server earned", title_justify="left")
-    table.add_column("server")
-    table.add_column("stage")
+    table.add_column("server", no_wrap=True)
+    table.add_column("stage", no_wrap=True)
     for name in ("requests", "T tok/s", "hit ratio", f"ledger {currency}", f"formula {currency}"):
-        table.add_column(name, justify="right")
-    table.add_column("Δ", justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("Δ", justify="right", no_wrap=True)
     for row in servers:
         is_decode = row["stage"] == "decode"
         rate = row["output_tokens_per_second" if is_decode else "input_tokens_per_second"]
