@@ -39,7 +39,7 @@ def begin(
     known = find_begun(change.connection, tenant_id, month=month)
     if known is not None:
         return known
-    after = _last_mark(change.connection, tenant_id, month)
+    after = last_mark(change.connection, tenant_id, month)
     if period.settle_mark is None or period.settle_mark < after:
         raise Conflict(
             f"The usage store stands at {settle_mark}, but {tenant_id!r} was closed at {after}.",
@@ -79,8 +79,8 @@ def find_begun(connection: Connection, tenant_id: str, *, month: date) -> Begun 
     return None if row is None else Begun(**row)
 
 
-def _last_mark(connection: Connection, tenant_id: str, month: date) -> int:
-    """The mark up to which another close of the tenant has taken adjustments."""
+def last_mark(connection: Connection, tenant_id: str, month: date) -> int:
+    """The settle_seq up to which closes of the tenant's other months took adjustments."""
     table = accounting_period
     query = select(func.max(table.c.settle_mark)).where(
         table.c.tenant_id == tenant_id, table.c.month != month
