@@ -1,32 +1,52 @@
-"""The command `tokentill`, composed of the packages' cli modules."""
+"""The command `tokentill`, composed of the packages' commands.
 
+Only the module of the command that was asked for is loaded: a sidecar does not pay for the server.
+"""
+
+import sys
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Final
 
 import typer
 
-from metering import cli as metering_cli
+from metering.cli import COMMANDS as METERING
+from pricing.cli import COMMANDS as PRICING
 
-app = typer.Typer(
-    name="tokentill",
-    help="Meter, price and account for the tokens of prefill/decode LLM clusters.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
-metering_cli.register(app)
-if find_spec("sqlalchemy") and find_spec("duckdb"):  # the [server] extra is installed
-    from pricing import cli as pricing_cli
+DASHBOARD: Final = {"dashboard": "dashboard.cli"}
 
-    pricing_cli.register(app)
-if find_spec("streamlit"):  # the [dashboard] extra is installed
-    from dashboard import cli as dashboard_cli
 
-    dashboard_cli.register(app)
+def installed() -> dict[str, str]:
+    """Commands by name → module, of the extras that are installed here."""
+    found = dict(METERING)
+    if find_spec("sqlalchemy") and find_spec("duckdb"):  # the [server] extra
+        found |= PRICING
+    if find_spec("streamlit"):  # the [dashboard] extra
+        found |= DASHBOARD
+    return found
+
+
+def command_line(asked: str | None = None) -> typer.Typer:
+    """The command line; with the module of `asked` alone, if that is the name of a command."""
+    app = typer.Typer(
+        name="tokentill",
+        help="Meter, price and account for the tokens of prefill/decode LLM clusters.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        epilog="Example: tokentill demo",
+    )
+    app.callback()(lambda: None)  # a group, even of one command
+    modules = installed()
+    wanted = [modules[asked]] if asked in modules else dict.fromkeys(modules.values())
+    for module in wanted:
+        import_module(module).register(app)
+    return app
 
 
 def main() -> None:
     """Run the command line."""
-    app()
+    command_line(*sys.argv[1:2])()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,8 @@
-"""Commands of metering: sidecar, replay, import."""
+"""Commands of metering: name → the module that registers it."""
 
-import typer
+from typing import Final
 
-from metering.replay import cli as replay_cli
-from metering.sidecar import cli as sidecar_cli
-
-
-def register(app: typer.Typer) -> None:
-    """Add metering's commands to `app`."""
-    sidecar_cli.register(app)
-    replay_cli.register(app)
+COMMANDS: Final = {
+    "sidecar": "metering.sidecar.cli",
+    "replay": "metering.replay.cli",
+}

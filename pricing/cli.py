@@ -1,37 +1,17 @@
-"""Commands of pricing."""
+"""Commands of pricing: name → the module that registers it, loaded only when it is asked for."""
 
-import typer
+from typing import Final
 
-from pricing import (
-    cli_capacity,
-    cli_db,
-    cli_demo,
-    cli_doctor,
-    cli_keys,
-    cli_prices,
-    cli_rate,
-    cli_reconcile,
-    cli_revenue,
-    cli_roi,
-    cli_serve,
-)
-
-COMMANDS = (
-    cli_demo,
-    cli_serve,
-    cli_rate,
-    cli_prices,
-    cli_revenue,
-    cli_roi,
-    cli_capacity,
-    cli_reconcile,
-    cli_keys,
-    cli_db,
-    cli_doctor,
-)
-
-
-def register(app: typer.Typer) -> None:
-    """Add pricing's commands to `app`."""
-    for module in COMMANDS:
-        module.register(app)
+COMMANDS: Final = {
+    "demo": "pricing.cli_demo",
+    "serve": "pricing.cli_serve",
+    "rate": "pricing.cli_rate",
+    "prices": "pricing.cli_prices",
+    "revenue": "pricing.cli_revenue",
+    "roi": "pricing.cli_roi",
+    "capacity": "pricing.cli_capacity",
+    "reconcile": "pricing.cli_reconcile",
+    "keys": "pricing.cli_keys",
+    "db": "pricing.cli_db",
+    "doctor": "pricing.cli_doctor",
+}

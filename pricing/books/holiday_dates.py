@@ -6,9 +6,8 @@ The dates come from the `holidays` library; a book that lists its own under [hol
 import re
 from collections.abc import Iterable
 from datetime import date
+from importlib import import_module
 from typing import Final
-
-import holidays
 
 FIRST_YEAR: Final = 2020  # no earlier usage of tokens is priced by the day
 LAST_YEAR: Final = 2035  # later requests are flagged holidays_unknown until the book is renewed
@@ -23,6 +22,7 @@ def holiday_dates(calendar: str, years: Iterable[int]) -> frozenset[date]:
     named = _CALENDAR.fullmatch(calendar)
     if named is None:
         raise ValueError(f'expected a country such as "CN" or a part such as "DE-BY", {calendar!r}')
+    holidays = import_module("holidays")  # 0.3 s: only a book with holidays pays for it
     try:
         days = holidays.country_holidays(named[1], subdiv=named[2], years=years)
     except NotImplementedError as error:

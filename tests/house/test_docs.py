@@ -15,7 +15,7 @@ Command = TyperCommand | TyperGroup
 PAGES = tuple(p for p in FILES if p.endswith(".md") and p.startswith(("docs/", "README")))
 TEXT = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
 ALL_TEXT = "\n".join(TEXT.values())
-ROOT_COMMAND = typer.main.get_command(tokentill.app)
+ROOT_COMMAND = typer.main.get_command(tokentill.command_line())
 
 
 def commands(command: Command, words: tuple[str, ...]) -> Iterator[tuple[str, Command]]:
@@ -124,3 +124,14 @@ def test_every_page_is_reachable() -> None:
     }
     offences = [p for p in PAGES if p != "README.md" and (ROOT / p).resolve() not in linked]
     require_none(offences, "Link to the page from docs/index.md or README.md:")
+
+
+def test_a_command_is_found_under_its_own_name() -> None:
+    """Only the module that is listed for a name is loaded: it must be the one that has it."""
+    offences = [
+        name
+        for name in tokentill.installed()
+        if name not in typer.main.get_command(tokentill.command_line(name)).commands
+    ]
+    require_none(offences, "Correct the module of the command in COMMANDS of its package's cli.py:")
+    assert {words.split()[1] for words in COMMANDS} == set(tokentill.installed())

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pricing.books.toml_book import read_book
-from tokentill import app
+from tokentill import command_line
 
 BOOK = """book = "list-cny"
 currency = "CNY"
@@ -28,7 +28,7 @@ LITELLM = {
 
 def run(*words: object):
     """The command's result: exit code, stdout, stderr."""
-    return CliRunner().invoke(app, ["prices", *map(str, words)])
+    return CliRunner().invoke(command_line("prices"), ["prices", *map(str, words)])
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from tokentill import app
+from tokentill import command_line
 
 START_SECONDS_MAX = 90
 BOOK = """
@@ -32,7 +32,9 @@ def environment(home, **change):
 
 def tokentill(home, *words, **change):
     """Run a command to its end, in this process; stdout, stderr and exit_code."""
-    return CliRunner().invoke(app, words, env={"TOKENTILL_HOME": str(home), **change})
+    return CliRunner().invoke(
+        command_line(*map(str, words[:1])), words, env={"TOKENTILL_HOME": str(home), **change}
+    )
 
 
 def serve(home, *words, **change):
