@@ -24,6 +24,7 @@ from metering.store.maintenance import checkpoint
 from metering.store.readers import Readers
 from pricing.api.app import create_app
 from pricing.api.auth import Authenticator
+from pricing.api.oidc import TokenReader
 from pricing.api.services import Services
 from pricing.backup import back_up_home
 from pricing.errors import ConfigInvalid
@@ -111,7 +112,10 @@ def services_of(house: House, settings: Settings, clock: Clock) -> Services:
     """What the API is given of the house."""
     server = settings.server
     authenticator = Authenticator(
-        house.ledger, clock, requests_per_second_max=server.requests_per_second_max
+        house.ledger,
+        clock,
+        requests_per_second_max=server.requests_per_second_max,
+        tokens=TokenReader(settings.oidc) if settings.oidc.issuer else None,
     )
     gauges = Gauges(house.writer, house.settler, store=house.store, clock=clock)
     services = Services(

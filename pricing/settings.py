@@ -116,6 +116,23 @@ class PolicySettings(Section):
     )
 
 
+class OidcSettings(Section):
+    """[oidc]: access tokens of an OpenID Connect provider beside our own keys."""
+
+    issuer: str = Field(default="", description="issuer of the tokens; unset: tokens are refused")
+    audience: str = Field(default="tokentill", description="audience that a token must be for")
+    jwks_url: str | None = Field(
+        default=None, description="the provider's keys; unset: from its discovery document"
+    )
+    role_claim: str = Field(
+        default="tokentill_role", description="claim with the role; a.b leads into objects"
+    )
+    role_prefix: str = Field(default="", description="what stands before a role's name there")
+    tenant_claim: str = Field(
+        default="tokentill_tenant", description="claim with the tenant of the role tenant"
+    )
+
+
 class LogSettings(Section):
     """[log]: one event a line on stderr."""
 
@@ -157,6 +174,7 @@ class Settings(BaseSettings):
     prices: PriceSettings = PriceSettings()
     policy: PolicySettings = PolicySettings()
     jobs: JobSettings = JobSettings()
+    oidc: OidcSettings = OidcSettings()
     log: LogSettings = LogSettings()
     api: ApiSettings = ApiSettings()
 
@@ -203,7 +221,7 @@ class Key(NamedTuple):
 
     def row(self) -> str:
         """Its line in the table of docs/configuration.md."""
-        default = "unset" if self.default is None else f"`{self.default}`"
+        default = "unset" if self.default in (None, "") else f"`{self.default}`"
         return f"| `{self.name}` | `{self.variable}` | {default} | {self.meaning} |"
 
 

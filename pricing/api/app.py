@@ -17,6 +17,7 @@ from pricing.api.routes import (
     findings,
     health,
     keys,
+    openai_compatible,
     operations,
     prices,
     projects,
@@ -46,6 +47,7 @@ ROUTERS: Final = tuple(
         servers,
         prices,
         operations,
+        openai_compatible,
         health,
     )
 )

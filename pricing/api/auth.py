@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Final, TypeVar
 
+from pricing.api.oidc import TokenReader
 from pricing.errors import NotAuthenticated, TooManyRequests
 from pricing.ledger.connect import Ledger
 from pricing.ledger.keys import ApiKey, find_key, hash_of, note_use
@@ -19,6 +20,8 @@ from pricing.scope import Principal
 
 SCHEME: Final = "bearer "
 SECRET_LENGTH_MAX: Final = 200  # characters; a longer header is no key of ours
+TOKEN_LENGTH_MAX: Final = 16_384
+DOTS_OF_A_TOKEN: Final = 2  # a signed token is header.claims.signature; a key has no dot
 REMEMBERED: Final = timedelta(seconds=5)  # how long a key is not looked up again
 REMEMBERED_MAX: Final = 10_000  # keys, and addresses
 GUESSES_FREE: Final = 10  # wrong keys from one address before it has to wait
@@ -61,10 +64,16 @@ class Authenticator:
     """Keys of the ledger, with their rate and the guesses of each address."""
 
     def __init__(
-        self, ledger: Ledger, clock: Callable[[], datetime], *, requests_per_second_max: int
+        self,
+        ledger: Ledger,
+        clock: Callable[[], datetime],
+        *,
+        requests_per_second_max: int,
+        tokens: TokenReader | None = None,
     ) -> None:
         self._ledger = ledger
         self._clock = clock
+        self._tokens = tokens
         self._rate = requests_per_second_max
         self._known: Bounded[tuple[ApiKey, datetime]] = Bounded()
         self._guesses: Bounded[Guesses] = Bounded()
@@ -77,39 +86,57 @@ class Authenticator:
         if authorization is None or not authorization.lower().startswith(SCHEME):
             raise NotAuthenticated("There is no Bearer key in the Authorization header.")
         secret = authorization[len(SCHEME) :].strip()
-        digest = hash_of(secret)
-        key = self._remembered(digest, now)
-        if key is None:
-            self._refuse_guesser(address, now)
-            key = self._look_up(secret, now)
-            if key is None:
-                self._count_guess(address, now)
-                raise NotAuthenticated("The key is not valid.")
-            with self._lock:
-                self._known.put(digest, (key, now + REMEMBERED))
-                self._guesses.pop(address, None)
-        self._take_turn(key.key_id, now)
-        return key.principal()
+        if self._tokens is not None and secret.count(".") == DOTS_OF_A_TOKEN:
+            who = self._guarded(address, now, lambda: self._by_token(secret, now))
+        else:
+            who = self._by_key(secret, now) or self._guarded(
+                address, now, lambda: self._look_up(secret, now)
+            )
+        self._take_turn(who.key_id, now)
+        return who
 
     def forget(self) -> None:
         """Look every key up again: keys have changed."""
         with self._lock:
             self._known.clear()
 
-    def _remembered(self, digest: str, now: datetime) -> ApiKey | None:
+    def _by_key(self, secret: str, now: datetime) -> Principal | None:
+        """Who sent a key that has worked a moment ago."""
         with self._lock:
-            key, until = self._known.get(digest, (None, now))
-        return key if key is not None and now < until and key.valid(now) else None
+            key, until = self._known.get(hash_of(secret), (None, now))
+        return key.principal() if key is not None and now < until and key.valid(now) else None
 
-    def _look_up(self, secret: str, now: datetime) -> ApiKey | None:
-        if len(secret) > SECRET_LENGTH_MAX:
-            return None
-        with self._ledger.read() as connection:
-            key = find_key(connection, secret, at=now)
-        if key is not None and key.used_long_ago(now):
+    def _by_token(self, token: str, now: datetime) -> Principal:
+        assert self._tokens is not None  # noqa: S101 - asked for only where there is a reader
+        if len(token) > TOKEN_LENGTH_MAX:
+            raise NotAuthenticated("The token is too long to be one.")
+        return self._tokens.principal(token, now)
+
+    def _guarded(self, address: str, now: datetime, find: Callable[[], Principal]) -> Principal:
+        """What `find` finds; each failure makes the address wait longer before the next try."""
+        self._refuse_guesser(address, now)
+        try:
+            found = find()
+        except NotAuthenticated:
+            self._count_guess(address, now)
+            raise
+        with self._lock:
+            self._guesses.pop(address, None)
+        return found
+
+    def _look_up(self, secret: str, now: datetime) -> Principal:
+        key = None
+        if len(secret) <= SECRET_LENGTH_MAX:
+            with self._ledger.read() as connection:
+                key = find_key(connection, secret, at=now)
+        if key is None:
+            raise NotAuthenticated("The key is not valid.")
+        if key.used_long_ago(now):
             with self._ledger.write(actor=key.key_id, at=now) as change:
                 note_use(change, key)
-        return key
+        with self._lock:
+            self._known.put(hash_of(secret), (key, now + REMEMBERED))
+        return key.principal()
 
     def _refuse_guesser(self, address: str, now: datetime) -> None:
         with self._lock:

@@ -54,7 +54,7 @@ class NotAcceptable(PricingError):
 def one(request: Request, value: BaseModel) -> Response:
     """A single value as JSON."""
     _chosen(request, (JSON,))
-    return _tagged(request, value.model_dump_json().encode(), JSON)
+    return tagged(request, value.model_dump_json().encode(), JSON)
 
 
 def many(
@@ -73,7 +73,7 @@ def many(
         body = _csv(shape, items)
     else:
         body = _arrow(shape, items)
-    return _tagged(request, body, kind, headers=headers)
+    return tagged(request, body, kind, headers=headers)
 
 
 def _chosen(request: Request, able: Sequence[str]) -> str:
@@ -87,13 +87,14 @@ def _chosen(request: Request, able: Sequence[str]) -> str:
     raise NotAcceptable(f"The answer cannot be {accept[:200]}.")
 
 
-def _tagged(
+def tagged(
     request: Request,
     body: bytes,
     media_type: str,
     *,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
+    """The body with its ETag, or 304 if the asker has it already."""
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     known = {part.strip().removeprefix("W/") for part in _if_none_match(request)}
     if request.method == "GET" and (tag in known or "*" in known):

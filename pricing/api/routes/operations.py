@@ -16,6 +16,7 @@ from pricing.ledger.audit import list_entries
 from pricing.ledger.job_runs import list_runs
 from pricing.ledger.policies import add_policy, list_policies
 from pricing.policy import Policy, PolicyInvalid
+from pricing.reports.doctor import ledger_checks, usage_checks
 
 router = APIRouter(tags=["operations"])
 POLICY_EXAMPLE = 'undelivered = "bill_input"'
@@ -34,6 +35,15 @@ class JobRunShown(Shown):
     finished_at: Time | None
     outcome: dict[str, Any] | None
     error: str | None
+
+
+class CheckShown(Shown):
+    """One rule, and how many rows break it."""
+
+    rule: str = Field(examples=["V7"])
+    promise: str = Field(examples=["what servers earned is what tenants pay, per price key"])
+    wrong: int = Field(examples=[0])
+    remedy: str
 
 
 class BackupMade(BaseModel):
@@ -93,6 +103,14 @@ def get_jobs(call: Annotated[Call, may("jobs:read")], paging: Paged) -> Response
     with call.ledger() as connection:
         rows = list_runs(connection, paging.page(started_at=datetime, job=str, period=str))
     return many(call.request, JobRunShown, *paging.cut(rows, "started_at", "job", "period"))
+
+
+@router.get("/v1/doctor", summary="Check the data", response_model=Listing[CheckShown])
+def get_doctor(call: Annotated[Call, may("jobs:read")]) -> Response:
+    """What must be true of the data, checked on the data; each fault with its remedy."""
+    with call.ledger() as connection:
+        checks = ledger_checks(connection, call.at)
+    return many(call.request, CheckShown, checks + call.usage(usage_checks))
 
 
 @router.post("/v1/backups", summary="Back both stores up")
