@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select
 from pricing.ledger.connect import Change
 from pricing.ledger.invoice_tables import document
 from pricing.ledger.issuers import append_link
+from pricing.ledger.rows import fetch_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ def find_document(connection: Connection, number: str, format_: str) -> Document
     return None if row is None else Document(**row)
 
 
-def hashes_of(connection: Connection, number: str) -> dict[str, str]:
-    """SHA-256 of each kept format of a document."""
-    query = select(document.c.format, document.c.sha256).where(document.c.number == number)
-    return {row[0]: row[1] for row in connection.execute(query)}
+def every_document(connection: Connection, number: str) -> list[Document]:
+    """Every kept format of a document."""
+    query = select(document).where(document.c.number == number).order_by(document.c.format)
+    return fetch_all(connection, query, Document)

@@ -232,6 +232,12 @@ def invoices_of(connection: Connection, tenant_id: str, month: date) -> list[Inv
     return [Invoice(**row) for row in rows]
 
 
+def numbers_of(connection: Connection, issuer_id: str) -> list[str]:
+    """Numbers of every document of an issuer, in order."""
+    query = select(invoice.c.number).where(invoice.c.issuer_id == issuer_id)
+    return list(connection.execute(query.order_by(invoice.c.number)).scalars())
+
+
 def lines_of(connection: Connection, number: str) -> list[InvoiceLine]:
     """The lines of a document, by position."""
     columns = [invoice_line.c[each.name] for each in fields(InvoiceLine)]
