@@ -55,7 +55,7 @@ def _take_over_url() -> dict[str, str]:
     if url and url != kept:
         kept = view_of(kept | url)
         for name in ("window", "compare", "model", "pool", "tenant"):
-            st.session_state[f"bar_{name}"] = kept.get(name, DEFAULTS.get(name))
+            st.session_state[f"bar_{name}"] = kept.get(name, DEFAULTS.get(name, ""))
     return kept
 
 
@@ -105,8 +105,8 @@ def _draw(
     for name, label in (("model", words("bar.model")), ("tenant", words("bar.tenant"))):
         known = options[name] + [v for v in [view.get(name)] if v and v not in options[name]]
         if len(known) > 1 or view.get(name):
-            everything = {None: words("bar.all")}
-            chosen[name] = _choice(name, label, view, [None, *known], everything)
+            everything = {"": words("bar.all")}
+            chosen[name] = _choice(name, label, view, ["", *known], everything)
     with st.popover(LANGUAGES[words.language], icon=":material/language:"):
         for code, name in LANGUAGES.items():
             if st.button(name, key=f"bar_lang_{code}", type="tertiary"):
@@ -121,7 +121,7 @@ def _choice(
 ) -> Any:
     key = f"bar_{name}"
     if st.session_state.get(key, ...) not in options:
-        st.session_state[key] = view.get(name, DEFAULTS.get(name))
+        st.session_state[key] = view.get(name, DEFAULTS.get(name, ""))
     return st.selectbox(
         label, options, key=key, format_func=lambda value: shown.get(value, value), width=170
     )

@@ -1,5 +1,6 @@
 """Charts: no frame, direct labels, bars from zero; values are rounded for the eye only."""
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -47,7 +48,6 @@ def stacked(
     *,
     series: Sequence[str],
     colours: Sequence[str],
-    axis: str,
     by_day: bool,
     height: int = 260,
 ) -> Chart:
@@ -56,7 +56,7 @@ def stacked(
     clock = "%d %b" if by_day else "%H:%M"
     made = (
         alt.Chart(data, height=height)
-        .mark_bar(binSpacing=1)
+        .mark_bar(orient="vertical", stroke=None)
         .encode(
             x=alt.X(
                 "at:T",
@@ -64,7 +64,7 @@ def stacked(
                 axis=alt.Axis(format=clock, grid=False, labelOverlap=True, tickCount=8),
             ),
             x2="until:T",
-            y=alt.Y("value:Q", title=axis, stack="zero", axis=alt.Axis(tickCount=4, format="~s")),
+            y=alt.Y("value:Q", title=None, stack="zero", axis=alt.Axis(tickCount=4, format="~s")),
             color=alt.Color(
                 "series:N",
                 scale=alt.Scale(domain=list(series), range=list(colours)),
@@ -79,6 +79,11 @@ def stacked(
         )
     )
     return cast("Chart", made)
+
+
+def layered(*layers: alt.Chart) -> Chart:
+    """One on top of the other, the first at the bottom."""
+    return cast("Chart", alt.layer(*layers))
 
 
 def bars(
@@ -115,16 +120,22 @@ def bars(
         ),
     ]
     if tick:
-        layers.insert(1, base.mark_tick(thickness=2, size=20, color=palette.ink).encode(x="tick:Q"))
-    return cast("Chart", alt.layer(*layers))
+        layers.insert(
+            1,
+            base.mark_tick(thickness=2, size=20, color=palette.ink).encode(
+                x=alt.X("tick:Q", axis=None)
+            ),
+        )
+    return layered(*layers)
 
 
-def colour_key(items: Sequence[tuple[str, str, str]], palette: Palette) -> None:
-    """One line that names the colours with their totals. items: colour, name, total."""
-    parts = [
+def colour_key(unit: str, items: Sequence[tuple[str, str, str]], palette: Palette) -> None:
+    """One line that names the unit, and the colours with totals. items: colour, name, total."""
+    parts = [f'<span style="color:{palette.muted};margin-right:1.4em">{html.escape(unit)}</span>']
+    parts += [
         f'<span style="display:inline-flex;align-items:center;gap:.4em;margin-right:1.4em">'
         f'<span style="width:.75em;height:.75em;background:{colour};border-radius:2px"></span>'
-        f'<span style="color:{palette.muted}">{name}</span> <b>{total}</b></span>'
+        f'<span style="color:{palette.muted}">{html.escape(name)}</span> <b>{total}</b></span>'
         for colour, name, total in items
     ]
     st.html(f'<div style="font-size:.9rem;line-height:1.8">{"".join(parts)}</div>')

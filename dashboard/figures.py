@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, Literal
 
 import streamlit as st
 
@@ -13,91 +14,83 @@ from dashboard.summary import Summary, summary
 RUN_RATE_SECONDS: Final = 30 * 86_400
 SPARKS_MIN: Final = 3
 SPARKS_MAX: Final = 60
+HOUSE: Final = "/v1/servers"  # who reads servers earns; a tenant pays
 Row = dict[str, Any]
 
 
 def key_figures(page: Page, now: Summary, then: Summary | None, intervals: Sequence[Row]) -> None:
     """Revenue, run-rate, T in and out, hit ratio, money at risk."""
-    words, formats, period = page.words, page.formats, page.filters.period
-    seconds = Decimal(str(period.seconds_elapsed))
-    before = page.filters.before
-    earlier = Decimal(str(before.seconds_elapsed)) if before and then else None
+    words, formats, before = page.words, page.formats, page.filters.before
+    seconds = Decimal(str(page.filters.period.seconds_elapsed))
+    earlier = Decimal(str(before.seconds_elapsed)) if before else Decimal(1)
     steps = _steps(intervals, now.currency)
-    with st.container(horizontal=True, key="figures"):
+    revenue, run_rate, inward, outward, hits, risk = st.columns(6, gap="small")
+    with revenue:
         _figure(
-            words("figure.revenue"),
+            words("figure.revenue" if HOUSE in page.rights else "figure.cost"),
             formats.money_short(now.amount, now.currency),
-            _moved(page, now.amount, then and then.amount),
-            _spark(steps, lambda each: each.amount),
-            formats.money_exact(now.amount, now.currency),
+            _moved(page, now.amount, then.amount if then else None),
+            spark=_spark(steps, lambda each: each.amount),
+            explained=formats.money_exact(now.amount, now.currency),
         )
+    with run_rate:
         _figure(
             words("figure.run_rate"),
             formats.money_short(now.amount * RUN_RATE_SECONDS / seconds, now.currency),
-            None,
-            [],
-            words("figure.run_rate_help"),
+            explained=words("figure.run_rate_help"),
         )
-        _figure(
-            words("figure.input_rate"),
-            formats.short(now.input_tokens / seconds),
-            _moved(
-                page, now.input_tokens / seconds, _per(then.input_tokens if then else None, earlier)
-            ),
-            _spark(steps, lambda each: each.input_tokens),
-            words("figure.tokens_help", tokens=formats.count(now.input_tokens)),
-        )
-        _figure(
-            words("figure.output_rate"),
-            formats.short(now.output_tokens / seconds),
-            _moved(
-                page,
-                now.output_tokens / seconds,
-                _per(then.output_tokens if then else None, earlier),
-            ),
-            _spark(steps, lambda each: each.output_tokens),
-            words("figure.tokens_help", tokens=formats.count(now.output_tokens)),
-        )
+    for place, key, name in (
+        (inward, "figure.input_rate", "input_tokens"),
+        (outward, "figure.output_rate", "output_tokens"),
+    ):
+        rate = getattr(now, name) / seconds
+        with place:
+            _figure(
+                words(key),
+                formats.short(rate),
+                _moved(page, rate, getattr(then, name) / earlier if then else None),
+                spark=_spark(steps, attrgetter(name)),
+                explained=words("figure.tokens_help", tokens=formats.count(getattr(now, name))),
+            )
+    with hits:
         _figure(
             words("figure.hit_ratio"),
             formats.percent(now.hit_ratio),
             _points(page, now, then),
-            _spark(steps, lambda each: (each.hit_ratio or Decimal(0)) * 100),
-            words("figure.hit_ratio_help", tokens=formats.count(now.cached_tokens)),
+            spark=_spark(steps, lambda each: (each.hit_ratio or Decimal(0)) * 100),
+            explained=words("figure.hit_ratio_help", tokens=formats.count(now.cached_tokens)),
         )
+    with risk:
+        at_risk = formats.money_exact(now.at_risk, now.currency)
         _figure(
             words("figure.at_risk"),
             formats.money_short(now.at_risk, now.currency),
-            _moved(page, now.at_risk, then and then.at_risk),
-            [],
-            words("figure.at_risk_help", amount=formats.money_exact(now.at_risk, now.currency)),
-            worse_up=True,
+            _moved(page, now.at_risk, then.at_risk if then else None),
+            explained=words("figure.at_risk_help", amount=at_risk),
+            colour="inverse",
         )
 
 
 def _figure(
     label: str,
     value: str,
-    moved: str | None,
-    spark: list[float],
-    explained: str,
+    moved: str | None = None,
     *,
-    worse_up: bool = False,
+    spark: Sequence[float] = (),
+    explained: str,
+    colour: Literal["gray", "inverse"] = "gray",
 ) -> None:
     st.metric(
         label,
         value,
         moved,
-        delta_color="inverse" if worse_up else "normal",
+        delta_color=colour,
         help=explained,
         border=True,
-        chart_data=spark or None,
+        chart_data=list(spark) or None,
         chart_type="area",
+        height="stretch",
     )
-
-
-def _per(tokens: int | None, seconds: Decimal | None) -> Decimal | None:
-    return None if tokens is None or seconds is None else tokens / seconds
 
 
 def _moved(page: Page, now: Any, before: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dashboard.summary import total
 from dashboard.texts import Words
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 # reason, else kind → its keys of texts: what it is, and what to do
 KNOWN: Final[Mapping[str, tuple[str, str]]] = {
     "no_price": ("finding.no_price", "remedy.no_price"),

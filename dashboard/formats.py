@@ -126,7 +126,7 @@ class Formats:
 
     @property
     def _percent(self) -> str:
-        return " %" if self.language == "en" else "%"
+        return "\u00a0%" if self.language == "en" else "%"
 
     def _short(self, value: Decimal) -> str:
         for size, name in STEPS[self.language]:

@@ -14,6 +14,13 @@ SUBJECTS: Final = {  # preset → (while it runs, after it ended)
     "30d": ("headline.days30", "headline.days30"),
     "custom": ("headline.custom_running", "headline.custom"),
 }
+COSTS: Final = {
+    "today": ("cost.today", "cost.today"),
+    "month": ("cost.month", "cost.month"),
+    "last_month": ("cost.last_month", "cost.last_month"),
+    "30d": ("cost.days30", "cost.days30"),
+    "custom": ("cost.custom_running", "cost.custom"),
+}
 COMPARED: Final = {
     "today": "headline.than_yesterday",
     "month": "headline.than_month",
@@ -24,10 +31,10 @@ COMPARED: Final = {
 SAME: Final = Decimal("0.0005")  # less than 0.1 % in print
 
 
-def earned(page: Page, now: Summary, then: Summary | None) -> str:
-    """What the window earned, against the window before, with what moved."""
+def earned(page: Page, now: Summary, then: Summary | None, *, own: bool = False) -> str:
+    """What the window earned, against the window before; own: what it cost the tenant."""
     words, formats, filters = page.words, page.formats, page.filters
-    running, ended = SUBJECTS[filters.preset]
+    running, ended = (COSTS if own else SUBJECTS)[filters.preset]
     first = words(
         running if filters.period.running else ended,
         amount=formats.money(now.amount, now.currency),

@@ -40,13 +40,14 @@ def over_time(page: Page, rows: Sequence[Row], now: Summary) -> None:
         items.append((colour, name, shown))
         data += [_bar(page, row, (name, order), value, now if money else None)
                  for row, value in values]  # fmt: skip
-    charts.colour_key(items, colours)
+    unit = formats.sign(now.currency).strip() if money else words("unit.tokens")
+    by_day = page.filters.period.interval == "day"
+    charts.colour_key(words("unit.a_day" if by_day else "unit.an_hour", unit=unit), items, colours)
     chart = charts.stacked(
         data,
         series=[name for _, name, _ in items],
         colours=[colour for colour, _, _ in items],
-        axis=formats.sign(now.currency).strip() if money else words("unit.tokens"),
-        by_day=page.filters.period.interval == "day",
+        by_day=by_day,
     )
     charts.draw(chart, colours, key="over_time", alt_text=words("over_time.title"))
 
@@ -66,11 +67,11 @@ def _bar(page: Page, row: Row, series: tuple[str, int], value: Any, now: Summary
     }
 
 
-def servers_bars(page: Page, rows: Sequence[Row], now: Summary) -> None:
+def servers_bars(page: Page, rows: Sequence[Row], currency: str | None) -> None:
     """What the ledger says each server earned, with the formula's mark."""
     words, formats, colours = page.words, page.formats, page.palette
     st.markdown(f"##### {words('servers.earned')}")
-    own = [row for row in rows if row["currency"] == now.currency]
+    own = [row for row in rows if row["currency"] == currency]
     if not own:
         st.caption(words("servers.none"))
         return

@@ -40,7 +40,7 @@ def show(page: Page) -> None:
         findings_list(page, findings)
     left, right = st.columns(2, gap="large")
     with left:
-        servers_bars(page, servers, now)
+        servers_bars(page, servers, now.currency)
     with right:
         tenants_bars(page, tenants, tenants_before if page.filters.before else [], now)
     foot(page, findings)

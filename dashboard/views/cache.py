@@ -1,0 +1,162 @@
+"""Cache: what is a hit worth, and who hits?"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard import charts
+from dashboard.cache_value import cache_value
+from dashboard.foot import foot
+from dashboard.page import Page
+from dashboard.summary import LINES, Summary, line_money, summary, total
+from dashboard.table import Column, table
+
+Row = dict[str, Any]
+
+
+def show(page: Page) -> None:
+    """Draw the page."""
+    period = page.filters.period
+    over_time, tenants = page.read(
+        page.usage(period, interval=period.interval), page.usage(period, "tenant_id", "model_id")
+    )
+    now = summary(over_time)
+    if not now.input_tokens:
+        st.info(page.words("empty.window"), icon=":material/hourglass_empty:")
+        foot(page)
+        return
+    billed = [
+        row for row in tenants
+        if row["disposition"] == "billed" and row["currency"] == now.currency
+    ]  # fmt: skip
+    _answer(page, billed, now)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _ratio_over_time(page, over_time)
+    with right:
+        _by_line(page, billed, now)
+    _by_tenant(page, tenants, now)
+    foot(page)
+
+
+def _answer(page: Page, billed: Sequence[Row], now: Summary) -> None:
+    words, formats = page.words, page.formats
+    place = st.container()
+    kappa = st.slider(words("cache.kappa"), 0.0, 0.5, 0.02, 0.01, help=words("cache.kappa_help"))
+    seconds = Decimal(str(page.filters.period.seconds_elapsed))
+    value = cache_value(billed, seconds=seconds, kappa=Decimal(str(kappa)))
+    with place:
+        if value.traffic_fixed is None or value.compute_fixed is None:
+            st.subheader(words("cache.unknown", ratio=formats.percent(now.hit_ratio)), anchor=False)
+            return
+        st.subheader(
+            words(
+                "cache.headline",
+                ratio=formats.percent(now.hit_ratio),
+                traffic=formats.money_short(value.traffic_fixed, now.currency),
+                compute=formats.money_short(value.compute_fixed, now.currency),
+            ),
+            anchor=False,
+        )
+        st.caption(
+            words(
+                "cache.prices",
+                input=formats.money(value.input_price, now.currency),
+                cached=formats.money(value.cached_price, now.currency),
+            )
+        )
+
+
+def _ratio_over_time(page: Page, rows: Sequence[Row]) -> None:
+    words, palette = page.words, page.palette
+    st.markdown(f"##### {words('cache.over_time')}")
+    points: dict[Any, list[Row]] = {}
+    for row in rows:
+        points.setdefault(row["start_at"], []).append(row)
+    data = pd.DataFrame(
+        [
+            {
+                "at": at.astimezone(page.filters.zone).replace(tzinfo=None),
+                "ratio": float(found.hit_ratio),
+                "shown": page.formats.percent(found.hit_ratio),
+                "when": page.formats.moment(at),
+            }
+            for at in sorted(points)
+            if (found := summary(points[at])).hit_ratio is not None
+        ],
+        columns=["at", "ratio", "shown", "when"],
+    )
+    by_day = page.filters.period.interval == "day"
+    line = alt.Chart(data, height=240).encode(
+        x=alt.X(
+            "at:T", title=None, axis=alt.Axis(format="%d %b" if by_day else "%H:%M", grid=False)
+        ),
+        y=alt.Y(
+            "ratio:Q",
+            title=None,
+            scale=alt.Scale(zero=False, nice=True),
+            axis=alt.Axis(format=".0%", tickCount=4),
+        ),
+        tooltip=[alt.Tooltip("when:N", title=" "), alt.Tooltip("shown:N", title="  ")],
+    )
+    chart = charts.layered(
+        line.mark_line(color=palette.accent, strokeWidth=2),
+        line.mark_point(color=palette.accent, filled=True, size=24),
+    )
+    charts.draw(chart, palette, key="ratio", alt_text=words("cache.over_time"))
+
+
+def _by_line(page: Page, billed: Sequence[Row], now: Summary) -> None:
+    words, formats, palette = page.words, page.formats, page.palette
+    st.markdown(f"##### {words('cache.by_line')}")
+    names = {
+        "uncached": words("line.uncached"), "cached": words("line.cached"),
+        "output": words("line.output"),
+    }  # fmt: skip
+    amounts = {line: total(line_money(row, line) for row in billed) for line in LINES}
+    whole = total(amounts.values())
+    rows = [
+        {
+            "name": names[line],
+            "value": float(amount),
+            "label": f"{formats.money(amount, now.currency)}  ·  "
+            f"{formats.percent(amount / whole if whole else None)}",
+            "hover": formats.money_exact(amount, now.currency),
+            "kind": line,
+        }
+        for line, amount in amounts.items()
+    ]
+    colours = {line: getattr(palette, line) for line in LINES}
+    chart = charts.bars(rows, palette=palette, colours=colours)
+    charts.draw(chart, palette, key="by_line", alt_text=words("cache.by_line"))
+
+
+def _by_tenant(page: Page, rows: Sequence[Row], now: Summary) -> None:
+    words = page.words
+    st.markdown(f"##### {words('cache.by_tenant')}")
+    by_tenant: dict[Any, list[Row]] = {}
+    for row in rows:
+        by_tenant.setdefault(row["tenant_id"], []).append(row)
+    sums = {name: summary(found, now.currency) for name, found in by_tenant.items()}
+    shown = [
+        {
+            "tenant_id": name or words("unattributed"),
+            "hit_ratio": found.hit_ratio,
+            "cached_tokens": found.cached_tokens,
+            "input_tokens": found.input_tokens,
+            "amount": found.amount,
+        }
+        for name, found in sorted(sums.items(), key=lambda each: -each[1].input_tokens)
+    ]
+    columns = [
+        Column("tenant_id", words("column.tenant")),
+        Column("hit_ratio", words("column.hit_ratio"), "ratio"),
+        Column("cached_tokens", words("column.cached_tokens"), "count"),
+        Column("input_tokens", words("column.input_tokens"), "count"),
+        Column("amount", words("column.amount", currency=now.currency or ""), "money"),
+    ]
+    table(page, shown, columns, name="cache", currency=now.currency)

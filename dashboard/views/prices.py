@@ -1,0 +1,115 @@
+"""Prices: what does a request pay, and where does that stand?"""
+
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote
+
+import streamlit as st
+
+from dashboard.formats import exact, instant
+from dashboard.page import Page
+from dashboard.reads import ask
+from dashboard.table import Column, table
+
+Row = dict[str, Any]
+LINE_NAMES = ("input", "cached_input", "cached_explicit", "cache_write", "output", "reasoning")
+
+
+def show(page: Page) -> None:
+    """Draw the page."""
+    words = page.words
+    books, models = page.reader.read(
+        ask("/v1/prices", rows=False, limit=500), page.usage(page.filters.period, "model_id")
+    )
+    rows = [
+        book | {name: instant(book[name]) for name in ("created_at", "published_at")}
+        for book in books["items"]
+    ]
+    published = [row for row in rows if row["state"] == "published"]
+    st.subheader(
+        words("prices.headline", books=len({row["book"] for row in published})), anchor=False
+    )
+    if not rows:
+        st.info(words("prices.empty"), icon=":material/sell:")
+        return
+    names = sorted({row["model_id"] for row in models.to_pylist() if row["model_id"]})
+    _quote(page, names)
+    _books(page, rows)
+
+
+def _quote(page: Page, models: list[str]) -> None:
+    words = page.words
+    st.markdown(f"##### {words('prices.quote')}")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        model = st.selectbox(
+            words("column.model"), models, accept_new_options=True, key="quote_model", width=220
+        )
+        sizes = {
+            "uncached": st.number_input(words("line.uncached"), 0, 10**9, 8_000, 1_000, width=160),
+            "cached": st.number_input(words("line.cached"), 0, 10**9, 72_000, 1_000, width=160),
+            "output": st.number_input(words("line.output"), 0, 10**9, 500, 100, width=160),
+        }
+    if not model:
+        st.caption(words("prices.choose"))
+        return
+    found = page.reader.read(
+        ask(
+            "/v1/prices/quote",
+            rows=False,
+            model_id=model,
+            tenant_id=page.filters.tenant,
+            input_tokens=sizes["uncached"] + sizes["cached"],
+            output_tokens=sizes["output"],
+        )
+    )[0]
+    if found["reason"]:
+        reason = found["detail"] or found["reason"].replace("_", " ")
+        st.warning(words("prices.no_price", model=model, reason=reason))
+        return
+    _answer(page, found, sizes)
+
+
+def _answer(page: Page, found: Row, sizes: dict[str, int]) -> None:
+    words, formats = page.words, page.formats
+    unit = {name: exact(value) for name, value in found["per_million_tokens"].items()}
+    parts = [
+        (sizes["uncached"], unit.get("input")),
+        (sizes["cached"], unit.get("cached_input", unit.get("cached"))),
+        (sizes["output"], unit.get("output")),
+    ]
+    if any(tokens and price is None for tokens, price in parts):
+        whole = None
+    else:
+        whole = sum(((price or Decimal(0)) * tokens for tokens, price in parts), Decimal(0))
+    cost = formats.money_exact(None if whole is None else whole.scaleb(-6), found["currency"])
+    st.markdown(words("prices.answer", amount=f"**{cost}**"))
+    st.caption(
+        words("prices.per_million")
+        + ": "
+        + " · ".join(
+            f"{name.replace('_', ' ')} {formats.money_exact(value, found['currency'])}"
+            for name, value in unit.items()
+        )
+    )
+    rules = " · ".join(f"{rule}: {name}" for rule, name in found["rules"].items())
+    st.caption(f"{found['book']} #{found['book_revision']} · {rules}")
+
+
+def _books(page: Page, rows: list[Row]) -> None:
+    words = page.words
+    st.markdown(f"##### {words('prices.books')}")
+    columns = [
+        Column("book", words("column.book")),
+        Column("revision", words("column.revision"), "count"),
+        Column("state", words("column.state")),
+        Column("currency", words("column.currency")),
+        Column("published_at", words("column.published"), "moment"),
+        Column("published_by", words("column.by")),
+    ]
+    picked = table(page, rows, columns, name="books", choose=True)
+    if not picked:
+        st.caption(words("prices.click"))
+        return
+    path = f"/v1/prices/{quote(picked['book'], safe='')}/{picked['revision']}"
+    (found,) = page.reader.read(ask(path, rows=False))
+    st.code(found["toml_text"], language="toml", line_numbers=True, height=420)

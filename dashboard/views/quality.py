@@ -1,0 +1,148 @@
+"""Data quality: is every token metered, owned and priced?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard.findings import Group, grouped, kind_text, remedy_text
+from dashboard.foot import foot
+from dashboard.formats import instant
+from dashboard.page import Page, window
+from dashboard.reads import ask
+from dashboard.summary import summary
+from dashboard.table import Column, table
+
+Row = dict[str, Any]
+MEMBERS_MAX = 200
+
+
+def show(page: Page) -> None:
+    """Draw the page."""
+    period = page.filters.period
+    findings, usage = page.read(
+        ask("/v1/findings", **window(period), tenant_id=page.filters.tenant), page.usage(period)
+    )
+    groups = grouped(findings)
+    st.subheader(_headline(page, groups, usage), anchor=False)
+    for place, group in enumerate(groups):
+        _group(page, group, place)
+    accepted = [row for row in findings if row["decision"] == "accepted"]
+    if accepted:
+        _accepted(page, accepted)
+    if "/v1/quarantine" in page.rights:
+        _quarantine(page)
+    foot(page, findings)
+
+
+def _headline(page: Page, groups: Sequence[Group], usage: Sequence[Row]) -> str:
+    words, formats = page.words, page.formats
+    now = summary(usage)
+    billed = sum(row["requests"] for row in usage if row["disposition"] == "billed")
+    if not now.requests:
+        return words("quality.nothing")
+    if not groups:
+        return words("quality.clean", requests=formats.count(now.requests))
+    return words(
+        "quality.headline",
+        share=formats.percent(billed / now.requests),
+        requests=formats.count(now.requests),
+        kinds=len(groups),
+        amount=formats.money(now.at_risk, now.currency),
+    )
+
+
+def _group(page: Page, group: Group, place: int) -> None:
+    words, formats = page.words, page.formats
+    risk = formats.money(group.amount_max, group.currency) if group.amount_max else ""
+    count = words("findings.count", count=formats.count(group.requests))
+    with st.container(border=True):
+        head = f"**{kind_text(words, group)}** · {count}"
+        st.markdown(f"{head} · :red[**{risk}**]" if risk else head)
+        st.caption(remedy_text(words, group))
+        with st.expander(words("quality.rows", count=len(group.members))):
+            columns = [
+                Column("tenant_id", words("column.tenant")),
+                Column("model_id", words("column.model")),
+                Column("node_id", words("column.server")),
+                Column("field", words("column.field")),
+                Column("requests", words("column.requests"), "count"),
+                Column("input_tokens", words("column.input_tokens"), "count"),
+                Column("output_tokens", words("column.output_tokens"), "count"),
+                Column(
+                    "amount_max", words("column.at_risk", currency=group.currency or ""), "money"
+                ),
+                Column("last_at", words("column.last"), "moment"),
+            ]
+            rows = list(group.members[:MEMBERS_MAX])
+            name = f"finding-{place}-{group.reason}"
+            picked = table(page, rows, columns, name=name, currency=group.currency, choose=True)
+            if picked:
+                _accept(page, picked)
+
+
+def _accept(page: Page, row: Row) -> None:
+    words = page.words
+    with st.form(f"accept_{row['finding_id']}"):
+        reason = st.text_input(words("quality.reason"), max_chars=500)
+        if st.form_submit_button(words("quality.accept")) and reason.strip():
+            body = {"decision": "accepted", "reason": reason.strip(), "tenant_id": row["tenant_id"]}
+            page.reader.client().post(f"/v1/findings/{row['finding_id']}/decisions", body)
+            _again(words("quality.accepted"))
+
+
+def _accepted(page: Page, rows: Sequence[Row]) -> None:
+    words = page.words
+    with st.expander(words("quality.accepted_rows", count=len(rows))):
+        columns = [
+            Column("reason", words("column.reason")),
+            Column("tenant_id", words("column.tenant")),
+            Column("requests", words("column.requests"), "count"),
+            Column("decision_reason", words("column.why")),
+            Column("decided_by", words("column.by")),
+            Column("decided_at", words("column.time"), "moment"),
+        ]
+        table(page, list(rows), columns, name="accepted")
+
+
+def _quarantine(page: Page) -> None:
+    words = page.words
+    st.markdown(f"##### {words('quality.quarantine')}")
+    (answer,) = page.reader.read(ask("/v1/quarantine", rows=False, limit=MEMBERS_MAX))
+    rows = [row | {"received_at": instant(row["received_at"])} for row in answer["items"]]
+    if not rows:
+        st.caption(words("quality.quarantine_empty"))
+        return
+    columns = [
+        Column("received_at", words("column.time"), "moment"),
+        Column("kind", words("column.kind")),
+        Column("field", words("column.field")),
+        Column("reason", words("column.reason")),
+        Column("node_id", words("column.server")),
+        Column("tenant_id", words("column.tenant")),
+        Column("sender", words("column.sender")),
+    ]
+    picked = table(page, rows, columns, name="quarantine", choose=True)
+    if picked:
+        st.code(picked["record"], language="json", wrap_lines=True)
+        _discard(page, picked)
+
+
+def _discard(page: Page, row: Row) -> None:
+    words = page.words
+    with st.form(f"discard_{row['quarantine_id']}"):
+        decision = "kept_first" if row["kind"] == "conflict" else "discarded"
+        reason = st.text_input(words("quality.reason"), max_chars=500)
+        label = (
+            words("quality.keep_first") if decision == "kept_first" else words("quality.discard")
+        )
+        if st.form_submit_button(label) and reason.strip():
+            path = f"/v1/quarantine/{row['quarantine_id']}/decisions"
+            page.reader.client().post(path, {"decision": decision, "reason": reason.strip()})
+            _again(words("quality.accepted"))
+
+
+def _again(text: str) -> None:
+    st.cache_data.clear()
+    st.toast(text)
+    st.rerun()

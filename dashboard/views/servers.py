@@ -1,0 +1,122 @@
+"""Servers: what does each machine earn?"""
+
+from typing import Any, Final
+
+import streamlit as st
+
+from dashboard.foot import foot
+from dashboard.page import Page, window
+from dashboard.panels import servers_bars
+from dashboard.reads import ask
+from dashboard.summary import main_currency, total
+from dashboard.table import Column, table
+
+Row = dict[str, Any]
+STAGES: Final = {
+    "prefill": "stage.prefill", "decode": "stage.decode", "unified": "stage.unified",
+    "gateway": "stage.gateway",
+}  # fmt: skip
+
+
+def show(page: Page) -> None:
+    """Draw the page."""
+    period = page.filters.period
+    earned, unbilled, registered = page.read(
+        ask("/v1/revenue/servers", **window(period)),
+        ask("/v1/revenue/unbilled", **window(period)),
+        ask("/v1/servers", limit=1000),
+    )
+    rows = _with_idle([row for row in earned if _inside(page, row)], registered, page)
+    if not rows:
+        st.info(page.words("servers.empty"), icon=":material/dns:")
+        foot(page)
+        return
+    currency = main_currency(earned)
+    st.subheader(_headline(page, rows, currency), anchor=False)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        servers_bars(page, [row for row in rows if row["currency"]], currency)
+    with right:
+        _table(page, rows, currency)
+    _unbilled(page, [row for row in unbilled if row["requests"]], currency)
+    foot(page)
+
+
+def _inside(page: Page, row: Row) -> bool:
+    return page.filters.pool in (None, row["pool"])
+
+
+def _with_idle(earned: list[Row], registered: list[Row], page: Page) -> list[Row]:
+    """Servers with revenue, and the registered ones in service that earned nothing."""
+    known = {row["node_id"] for row in earned}
+    period = page.filters.period
+    idle = [
+        {"node_id": each["node_id"], "stage": each["stage"], "pool": each["pool"],
+         "hardware": each["hardware"], "currency": None, "requests": 0}
+        for each in registered
+        if each["node_id"] not in known
+        and each["in_service_from"] < period.elapsed_until
+        and (each["in_service_until"] is None or each["in_service_until"] > period.start_at)
+        and _inside(page, each)
+    ]  # fmt: skip
+    return [*earned, *idle]
+
+
+def _headline(page: Page, rows: list[Row], currency: str | None) -> str:
+    words, formats = page.words, page.formats
+    own = [row for row in rows if row["currency"] == currency and currency]
+    if not own:
+        return words("servers.nothing", servers=len(rows))
+    best = max(own, key=lambda row: row["amount"])
+    whole = total(row["amount"] for row in own)
+    text = words(
+        "servers.headline",
+        servers=len({row["node_id"] for row in own}),
+        amount=formats.money(whole, currency),
+        best=best["node_id"] or words("unnamed"),
+        share=formats.percent(best["amount"] / whole) if whole else formats.percent(None),
+    )
+    idle = [row["node_id"] for row in rows if not row["requests"]]
+    return text + (words("servers.idle", servers=", ".join(map(str, idle))) if idle else "")
+
+
+def _table(page: Page, rows: list[Row], currency: str | None) -> None:
+    words = page.words
+    st.markdown(f"##### {words('servers.table')}")
+    shown = [
+        row | {"stage": words(STAGES[row["stage"]]) if row["stage"] in STAGES else row["stage"]}
+        for row in rows
+    ]
+    columns = [
+        Column("node_id", words("column.server")),
+        Column("stage", words("column.stage")),
+        Column("amount", words("column.ledger", currency=currency or ""), "money"),
+        Column("formula", words("column.formula", currency=currency or ""), "money"),
+        Column("difference", words("column.difference"), "money", words("servers.difference_help")),
+        Column("input_tokens_per_second", words("column.input_rate"), "rate"),
+        Column("output_tokens_per_second", words("column.output_rate"), "rate"),
+        Column("hit_ratio", words("column.hit_ratio"), "ratio"),
+        Column("utilization_ratio", words("column.utilization"), "ratio", words("servers.u_help")),
+        Column("requests", words("column.requests"), "count"),
+        Column("pool", words("column.pool")),
+        Column("hardware", words("column.hardware")),
+    ]
+    table(page, shown, columns, name="servers", currency=currency)
+
+
+def _unbilled(page: Page, rows: list[Row], currency: str | None) -> None:
+    words = page.words
+    if not rows:
+        return
+    st.markdown(f"##### {words('servers.unbilled')}")
+    st.caption(words("servers.unbilled_help"))
+    columns = [
+        Column("node_id", words("column.server")),
+        Column("disposition", words("column.disposition")),
+        Column("reason", words("column.reason")),
+        Column("requests", words("column.requests"), "count"),
+        Column("input_tokens", words("column.input_tokens"), "count"),
+        Column("output_tokens", words("column.output_tokens"), "count"),
+        Column("amount_max", words("column.at_risk", currency=currency or ""), "money"),
+    ]
+    table(page, rows, columns, name="unbilled", currency=currency)
