@@ -78,6 +78,7 @@ class Receiver(BaseHTTPRequestHandler):
     """Takes bodies and forgets them."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = 65536  # headers and body in one packet
 
     def do_POST(self) -> None:
         """Answer as a collector that has committed."""

@@ -64,9 +64,13 @@ class Service:
                 self._reload()
                 close_metrics = self._serve_metrics()
         close_metrics()
+        self.close()
+        log.info("sidecar_stopped", node=self._config.node)
+
+    def close(self) -> None:
+        """Let go of the sources, the connections and the state folder."""
         self._agent.close()
         self._lock.close()
-        log.info("sidecar_stopped", node=self._config.node)
 
     def _health(self) -> Health | None:
         return self._agent.health

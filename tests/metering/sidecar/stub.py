@@ -1,6 +1,7 @@
 """A collector that stores what it receives and misbehaves as told; what to send to it."""
 
 import json
+import socket
 import ssl
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -38,16 +39,18 @@ class StubCollector:
         self.rejects: list[dict[str, Any]] = []
         self.requests: list[tuple[str, dict[str, str], int]] = []
         self.orders: list[Told] = []
+        self.connections: list[socket.socket] = []
         self.refuse: Callable[[str, list[dict[str, Any]]], Told | None] | None = None
+        self.seen: Callable[[str, int], None] = lambda _mark, _legs: None
         self.key, self.content, self.date = "secret", b'{"accepted": 0}', ""
         self.lock = threading.Lock()
         self.server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
+        self.server.handle_error = lambda *_: None  # clients are killed, or do not trust us
         self.server.daemon_threads = False  # close() ends only when every connection has
         if tls:
             self.server.socket = tls.wrap_socket(
                 self.server.socket, server_side=True, do_handshake_on_connect=False
             )
-            self.server.handle_error = lambda *_: None  # a client that does not trust us leaves
         self.scheme = "https" if tls else "http"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
@@ -59,8 +62,11 @@ class StubCollector:
         return f"{self.scheme}://{host}:{self.server.server_port}"
 
     def close(self) -> None:
-        """Go away; the port can be taken again."""
+        """Go away, in the middle of whatever is said; the port can be taken again."""
         self.server.shutdown()
+        for connection in self.connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         self.server.server_close()
         self.thread.join()
 
@@ -88,6 +94,8 @@ class StubCollector:
             self.requests.append((path, headers, len(body)))
             kept = {"/v1/usage/legs": self.legs, "/v1/usage/samples": self.samples}
             kept.get(path, self.rejects).extend(rows)
+            if mark := headers.get("tokentill-watermark"):
+                self.seen(mark, len(self.legs))
             return 200, {}
 
 
@@ -102,6 +110,11 @@ def _handler(stub: StubCollector) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = 5.0
+        wbufsize = 65536  # headers and body in one packet
+
+        def setup(self) -> None:
+            super().setup()
+            stub.connections.append(self.connection)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -188,13 +201,15 @@ dir = "{folder / "engine"}"
 
 
 @contextmanager
-def running_sidecar(config: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A real sidecar process; its log goes to sidecar.log beside the configuration."""
+def running_sidecar(
+    config: Path, *, log_pipe: bool = False, **options: Any
+) -> Iterator[subprocess.Popen[str]]:
+    """A real sidecar process; its log goes to a file beside the configuration, or to a pipe."""
     with config.with_suffix(".log").open("a") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "metering.sidecar", "run", "--config", str(config)],
             cwd=ROOT,
-            stderr=log,
+            stderr=subprocess.PIPE if log_pipe else log,
             text=True,
             **options,
         )
@@ -203,6 +218,8 @@ def running_sidecar(config: Path, **options: Any) -> Iterator[subprocess.Popen[s
     finally:
         process.kill()
         process.wait()
+        if process.stderr:
+            process.stderr.close()
 
 
 def events(config: Path) -> list[dict[str, Any]]:
