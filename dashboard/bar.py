@@ -123,7 +123,7 @@ def _choice(
     if st.session_state.get(key, ...) not in options:
         st.session_state[key] = view.get(name, DEFAULTS.get(name, ""))
     return st.selectbox(
-        label, options, key=key, format_func=lambda value: shown.get(value, value), width=170
+        label, options, key=key, format_func=lambda value: shown.get(value, value), width=185
     )
 
 

@@ -15,6 +15,7 @@ from dashboard.summary import LINES, Summary, line_money, line_tokens, total
 Row = dict[str, Any]
 LINE_WORDS: Final = {"uncached": "line.uncached", "cached": "line.cached", "output": "line.output"}
 STAGE_LETTERS: Final = {"prefill": "P", "decode": "D", "unified": "U", "gateway": "G"}
+STAGE_PLACES: Final = {stage: place for place, stage in enumerate(STAGE_LETTERS)}
 TENANTS_SHOWN: Final = 10
 FINDINGS_SHOWN: Final = 5
 
@@ -67,11 +68,16 @@ def _bar(page: Page, row: Row, series: tuple[str, int], value: Any, now: Summary
     }
 
 
+def stage_order(row: Row) -> tuple[int, str]:
+    """Prefill before decode, then by name."""
+    return STAGE_PLACES.get(row["stage"], len(STAGE_PLACES)), str(row["node_id"])
+
+
 def servers_bars(page: Page, rows: Sequence[Row], currency: str | None) -> None:
     """What the ledger says each server earned, with the formula's mark."""
     words, formats, colours = page.words, page.formats, page.palette
     st.markdown(f"##### {words('servers.earned')}")
-    own = [row for row in rows if row["currency"] == currency]
+    own = sorted((row for row in rows if row["currency"] == currency), key=stage_order)
     if not own:
         st.caption(words("servers.none"))
         return

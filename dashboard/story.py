@@ -1,7 +1,7 @@
 """One request: its legs on a time line, its lines of money, the price and why."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -57,23 +57,24 @@ def story(page: Page, request_id: str) -> None:
 
 
 def _spans(page: Page, legs: Sequence[Row]) -> list[Row]:
-    """Prefill, transfer and decode of each leg, in seconds from the first."""
+    """What each engine worked on, in seconds from the first start; prefill before decode."""
     words, formats = page.words, page.formats
-    starts = [at for leg in legs if (at := instant(leg["started_at"]))]
-    zero = min(starts, default=None)
+    timed = [
+        (leg, start, end) for leg in legs
+        if (start := instant(leg["started_at"])) and (end := instant(leg["finished_at"]))
+    ]  # fmt: skip
+    zero = min((start for _, start, _ in timed), default=None)
     spans: list[Row] = []
-    for leg in legs:
-        start, end = instant(leg["started_at"]), instant(leg["finished_at"])
-        if zero is None or start is None or end is None:
-            continue
+    for leg, start, end in sorted(timed, key=lambda each: each[2]):
+        if zero is None:
+            break
+        if leg["stage"] == "decode" and leg["ttft_seconds"]:  # until then it waited for the KV
+            start = min(start + timedelta(seconds=leg["ttft_seconds"]), end)  # noqa: PLW2901
         name = f"{leg['stage']} {leg['node_id'] or ''}".strip()
         spans.append(_span(name, leg["stage"], zero, (start, end)))
         if transfer := leg["kv_transfer_seconds"]:
-            from_s = (end - zero).total_seconds()
-            spans.append({
-                "name": words("story.kv"), "kind": "kv", "from": from_s,
-                "until": from_s + transfer, "seconds": transfer,
-            })  # fmt: skip
+            after = (end, end + timedelta(seconds=transfer))
+            spans.append(_span(words("story.kv"), "kv", zero, after))
     return [span | {"label": formats.seconds(span["seconds"])} for span in spans]
 
 

@@ -22,8 +22,8 @@ Row = dict[str, Any]
 Kind = Literal["text", "money", "count", "ratio", "rate", "moment", "fine"]
 FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 FINE: Final = Decimal("0.000001")  # money of one request
-ROW_PIXELS: Final = 35
 ROWS_SHOWN: Final = 14
+HEIGHT_PIXELS: Final = 500
 EXCEL_DIGITS: Final = 15  # more than these a spreadsheet drops without a word
 
 
@@ -51,7 +51,7 @@ def table(
     event = st.dataframe(
         data,
         hide_index=True,
-        height=min(len(rows), ROWS_SHOWN) * ROW_PIXELS + ROW_PIXELS + 3,
+        height="auto" if len(rows) <= ROWS_SHOWN else HEIGHT_PIXELS,
         column_config={column.field: _config(column) for column in columns},
         key=f"table_{name}",
         on_select="rerun" if choose else "ignore",
@@ -76,7 +76,7 @@ def frame(
         "money": (lambda value: _rounded(value, unit), pa.decimal128(38, digits)),
         "count": (lambda value: value, pa.int64()),
         "fine": (lambda value: _rounded(value, FINE), pa.decimal128(38, 6)),
-        "ratio": (lambda value: None if value is None else float(value), pa.float64()),
+        "ratio": (lambda value: None if value is None else float(value) * 100, pa.float64()),
         "rate": (lambda value: _rounded(value, Decimal("0.1")), pa.decimal128(38, 1)),
         "moment": (lambda value: _local(value, page), pa.timestamp("s")),
     }
@@ -153,7 +153,7 @@ def _config(column: Column) -> Any:
             column.label, help=column.help, format="localized"
         ),
         "ratio": lambda: st.column_config.NumberColumn(
-            column.label, help=column.help, format="percent"
+            column.label, help=column.help, format="%.1f%%"
         ),
         "moment": lambda: st.column_config.DatetimeColumn(
             column.label, help=column.help, format="YYYY-MM-DD HH:mm:ss"

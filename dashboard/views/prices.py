@@ -10,9 +10,9 @@ from dashboard.formats import exact, instant
 from dashboard.page import Page
 from dashboard.reads import ask
 from dashboard.table import Column, table
+from dashboard.whatif import what_if
 
 Row = dict[str, Any]
-LINE_NAMES = ("input", "cached_input", "cached_explicit", "cache_write", "output", "reasoning")
 
 
 def show(page: Page) -> None:
@@ -34,6 +34,7 @@ def show(page: Page) -> None:
         return
     names = sorted({row["model_id"] for row in models.to_pylist() if row["model_id"]})
     _quote(page, names)
+    what_if(page, models.to_pylist())
     _books(page, rows)
 
 

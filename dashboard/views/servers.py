@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.foot import foot
 from dashboard.page import Page, window
-from dashboard.panels import servers_bars
+from dashboard.panels import servers_bars, stage_order
 from dashboard.reads import ask
 from dashboard.summary import main_currency, total
 from dashboard.table import Column, table
@@ -33,11 +33,8 @@ def show(page: Page) -> None:
         return
     currency = main_currency(earned)
     st.subheader(_headline(page, rows, currency), anchor=False)
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        servers_bars(page, [row for row in rows if row["currency"]], currency)
-    with right:
-        _table(page, rows, currency)
+    servers_bars(page, [row for row in rows if row["currency"]], currency)
+    _table(page, rows, currency)
     _unbilled(page, [row for row in unbilled if row["requests"]], currency)
     foot(page)
 
@@ -59,7 +56,7 @@ def _with_idle(earned: list[Row], registered: list[Row], page: Page) -> list[Row
         and (each["in_service_until"] is None or each["in_service_until"] > period.start_at)
         and _inside(page, each)
     ]  # fmt: skip
-    return [*earned, *idle]
+    return sorted([*earned, *idle], key=stage_order)
 
 
 def _headline(page: Page, rows: list[Row], currency: str | None) -> str:
