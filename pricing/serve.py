@@ -42,6 +42,7 @@ from pricing.runs.ledger_rules import LedgerRules
 from pricing.runs.settler import Settler
 from pricing.scope import Role
 from pricing.settings import ServerSettings, Settings
+from pricing.usage_metrics import UsageMetrics
 
 LOG: Final = structlog.get_logger()
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -133,6 +134,7 @@ def services_of(house: House, settings: Settings, clock: Clock) -> Services:
         tls=server.tls_certificate is not None,
     )
     gauges.register(services.registry)
+    services.registry.register(UsageMetrics(house.readers.read, clock))
     return services
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -49,18 +50,21 @@ def serve(home, *words, **change):
 
 
 class Server:
-    """One process `tokentill serve`."""
+    """One process `tokentill serve`. authority: the certificate that signs its own."""
 
-    def __init__(self, home, port):
-        self.home, self.port, self.url = home, port, f"http://127.0.0.1:{port}"
+    def __init__(self, home, port, authority=None, **change):
+        scheme = "https" if authority else "http"
+        self.home, self.port, self.url = home, port, f"{scheme}://127.0.0.1:{port}"
         self.log, self.key, self.process = home.parent / "serve.log", None, None
+        self.change = change
+        self.verify = ssl.create_default_context(cafile=authority) if authority else True
 
     def start(self):
         """Start, and wait until it is ready; the first start says the operator's key."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tokentill", "serve", "--port", str(self.port)],
-                env=environment(self.home),
+                env=environment(self.home, **self.change),
                 stdout=log,
                 stderr=log,
             )
@@ -75,7 +79,7 @@ class Server:
 
     def _is_ready(self):
         try:
-            return httpx.get(f"{self.url}/health/ready").status_code == 200
+            return httpx.get(f"{self.url}/health/ready", verify=self.verify).status_code == 200
         except httpx.TransportError:
             return False
 
