@@ -5,7 +5,7 @@ a unified server's its seconds on requests: weights within one server, never acr
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
@@ -57,15 +57,24 @@ class NodeCost:
 
     cost: at most 15 fraction digits; seconds: in service; rated_tokens_per_second: input of a
     prefill or unified server, output of a decode one. Without a rating nothing is called idle.
+    failed_ratio: share (0–1) of the work that no answer came of; a line of its own, nobody's.
+    reserved: share (0–1) of the capacity kept for an owner, who carries what he did not use of it.
     """
 
     cost: Decimal
     seconds: Exact = 0
     rated_tokens_per_second: Exact | None = None
+    failed_ratio: Exact = 0
+    reserved: Mapping[str, Exact] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        whole = sum((Fraction(part) for part in self.reserved.values()), Fraction(0))
+        if whole > 1 or any(part < 0 for part in self.reserved.values()):
+            raise ValueError(f"reserved shares must lie in 0..1 together, got {float(whole):g}")
 
 
 def use_of_node(node: NodeCost, work: Iterable[NodeWork], *, kappa: Exact) -> ServerUse:
-    """The server's cost with what each owner took of its capacity; the rest is idle."""
+    """The server's cost with what each owner took or kept of its capacity; the rest is idle."""
     rows = list(work)
     used: dict[str, Exact] = {}
     for row in rows:
@@ -74,8 +83,29 @@ def use_of_node(node: NodeCost, work: Iterable[NodeWork], *, kappa: Exact) -> Se
     done = sum((Fraction(weight) for weight in used.values()), Fraction(0))
     tokens = sum(row.output_tokens if row.stage == "decode" else row.input_tokens for row in rows)
     full = Fraction(node.rated_tokens_per_second or 0) * Fraction(node.seconds)
-    capacity = done * full / tokens if tokens and full else done
-    return ServerUse(cost=node.cost, capacity=capacity, used=used)
+    capacity = done * full / tokens if tokens and full else done or full
+    delivered = 1 - Fraction(node.failed_ratio)
+    return ServerUse(
+        cost=node.cost,
+        capacity=capacity,
+        used={owner: Fraction(weight) * delivered for owner, weight in used.items()},
+        reserved=_reserved(node.reserved, used, capacity=capacity, free=capacity - done),
+        lost=done * Fraction(node.failed_ratio),
+    )
+
+
+def _reserved(
+    shares: Mapping[str, Exact], used: Mapping[str, Exact], *, capacity: Fraction, free: Fraction
+) -> dict[str, Exact]:
+    """What each owner keeps and does not use, in the unit of `used`; at most what is free."""
+    unused = {
+        owner: max(Fraction(0), Fraction(share) * capacity - Fraction(used.get(owner, 0)))
+        for owner, share in shares.items()
+    }
+    whole = sum(unused.values(), Fraction(0))
+    if whole == 0 or free <= 0:
+        return {}
+    return {owner: part * min(Fraction(1), free / whole) for owner, part in unused.items()}
 
 
 def chargeback_of_cost(

@@ -41,8 +41,9 @@ class ServerUse:
     """One server's cost and work in a window.
 
     cost: at most 15 fraction digits. capacity: what it could have given; used, failed, reserved:
-    what each owner took of it, all in one unit (hours, node-seconds, GPU-hours). Where they add
-    up to more than the capacity the whole cost is spread and nothing is idle.
+    what each owner took of it, all in one unit (hours, node-seconds, GPU-hours); lost: work that
+    failed and is laid at nobody's door. Where they add up to more than the capacity the whole cost
+    is spread and nothing is idle.
     """
 
     cost: Decimal
@@ -50,6 +51,7 @@ class ServerUse:
     used: Mapping[str, Exact] = field(default_factory=dict)
     failed: Mapping[str, Exact] = field(default_factory=dict)
     reserved: Mapping[str, Exact] = field(default_factory=dict)
+    lost: Exact = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ def shares_of_server(server: ServerUse) -> list[CostShare]:
         )
         for owner, amount in taken.items()
     }
+    if server.lost:
+        work[CostKind.FAILED, None] = Fraction(server.lost)
     left = Fraction(server.capacity) - sum(work.values(), Fraction(0))
     work[CostKind.IDLE, None] = max(left, Fraction(0))
     if not any(work.values()):  # no capacity and no work: the cost must not vanish

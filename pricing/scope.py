@@ -33,12 +33,14 @@ def _may(verb: str, *nouns: str) -> frozenset[str]:
 OWN_READS: Final = _may(
     "read", "tenants", "projects", "cost_centres", "keys", "prices", "usage", "requests"
 ) | _may("read", "chargeback", "findings")
-VIEWER_READS: Final = (OWN_READS - {"keys:read"}) | _may(
-    "read", "books", "servers", "revenue", "quarantine", "jobs", "policies", "metrics"
+VIEWER_READS: Final = (
+    (OWN_READS - {"keys:read"})
+    | _may("read", "books", "servers", "revenue", "quarantine", "jobs", "policies", "metrics")
+    | _may("read", "economics", "cases")
 )
 FINANCE_WRITES: Final = _may(
     "write", "tenants", "projects", "cost_centres", "books", "findings", "quarantine"
-)
+) | _may("write", "cases")
 INGEST: Final = _may("write", "ingest")
 OPERATOR_ONLY: Final = _may("read", "keys") | _may("write", "keys", "servers", "policies", "jobs")
 AUDIT: Final = _may("read", "audit")

@@ -14,6 +14,7 @@ from pricing.api.openapi import completed
 from pricing.api.problem import Problem
 from pricing.api.routes import (
     cost_centres,
+    economics,
     findings,
     health,
     keys,
@@ -38,6 +39,7 @@ ROUTERS: Final = tuple(
         usage,
         requests,
         revenue,
+        economics,
         reconciliation,
         findings,
         tenants,

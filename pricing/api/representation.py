@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from metering.wire import to_ipc
-from pricing.api.shapes import Listing
+from pricing.api.shapes import Listing, Report
 from pricing.errors import PricingError
 from pricing.money import plain
 
@@ -58,15 +58,24 @@ def one(request: Request, value: BaseModel) -> Response:
 
 
 def many(
-    request: Request, shape: type[BaseModel], rows: Sequence[Any], next_cursor: str | None = None
+    request: Request,
+    shape: type[BaseModel],
+    rows: Sequence[Any],
+    next_cursor: str | None = None,
+    *,
+    beside: Mapping[str, Any] | None = None,
 ) -> Response:
-    """A list of `shape`: `rows` are dicts or values with its fields."""
+    """A list of `shape`: `rows` are dicts or values with its fields.
+
+    beside: what the JSON says of the whole list, as pricing.api.figures makes it.
+    """
     items = [shape.model_validate(row) for row in rows]
     kind = _chosen(request, (JSON, CSV, ARROW))
     headers = {} if next_cursor is None else {"Tokentill-Next-Cursor": next_cursor}
     if kind == JSON:
-        listing = Listing[shape](  # type: ignore[valid-type]  # the row type is a value here
-            items=items, next_cursor=next_cursor
+        kind_of_list = Listing if beside is None else Report
+        listing = kind_of_list[shape](  # type: ignore[valid-type]  # the row type is a value here
+            items=items, next_cursor=next_cursor, **(beside or {})
         )
         body = listing.model_dump_json().encode()
     elif kind == CSV:

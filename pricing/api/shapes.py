@@ -94,3 +94,22 @@ class Listing(BaseModel, Generic[Item]):
 
     items: list[Item]
     next_cursor: str | None = None
+
+
+class Figure(Shown):
+    """What a figure is: its unit, and where its formula stands."""
+
+    unit: str = Field(examples=["currency per million tokens"])
+    formula: str = Field(examples=["docs/formulas.md#3-what-a-server-is-worth"])
+
+
+class Figured(Shown):
+    """The window that the figures are of, and what each of them is, by name."""
+
+    start_at: Time
+    end_at: Time
+    figures: dict[str, Figure]
+
+
+class Report(Listing[Item], Figured, Generic[Item]):
+    """Rows of figures. In CSV and Arrow the rows stand alone."""

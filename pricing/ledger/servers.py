@@ -20,7 +20,7 @@ class Server:
 
     rated_tokens_per_second: billed tokens at full load; None: utilisation is unknown.
     in_service_from, in_service_until: half-open, UTC.
-    cost_assumptions: name → decimal text, in the units of docs/formulas.md.
+    cost_assumptions: as the API checked them (docs/economics.md); decimals are text.
     """
 
     node_id: str
@@ -31,7 +31,7 @@ class Server:
     rated_tokens_per_second: Decimal | None = None
     in_service_from: datetime
     in_service_until: datetime | None = None
-    cost_assumptions: dict[str, str] | None = None
+    cost_assumptions: dict[str, Any] | None = None
 
 
 def add_server(change: Change, new: Server) -> Server:

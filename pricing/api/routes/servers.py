@@ -7,6 +7,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.cost_assumptions import CostAssumptions
 from pricing.api.paging import Paged
 from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.shapes import DecimalText, Id, Listing, Shape, Shown, Text, Time
@@ -22,9 +23,7 @@ RATED = Field(
     description="tokens per second at full load: input of a prefill or unified server, output of a "
     "decode one; null: utilisation is unknown",
 )
-COSTS = Field(
-    None, max_length=50, description="assumption → decimal text", examples=[{"capex": "1000000"}]
-)
+COSTS = Field(None, description="what it costs; null: its cost is not known, and asked for")
 
 
 class ServerShown(Shown):
@@ -38,7 +37,7 @@ class ServerShown(Shown):
     rated_tokens_per_second: DecimalText | None = RATED
     in_service_from: Time
     in_service_until: Time | None = None
-    cost_assumptions: dict[str, str] | None = COSTS
+    cost_assumptions: CostAssumptions | None = COSTS
 
 
 class NewServer(Shape):
@@ -52,7 +51,7 @@ class NewServer(Shape):
     rated_tokens_per_second: DecimalText | None = RATED
     in_service_from: Time
     in_service_until: Time | None = Field(None, description="exclusive")
-    cost_assumptions: dict[Text, DecimalText] | None = COSTS
+    cost_assumptions: CostAssumptions | None = COSTS
 
 
 class ServerChanges(Shape):
@@ -65,7 +64,7 @@ class ServerChanges(Shape):
     rated_tokens_per_second: DecimalText | None = RATED
     in_service_from: Time | None = None
     in_service_until: Time | None = None
-    cost_assumptions: dict[Text, DecimalText] | None = COSTS
+    cost_assumptions: CostAssumptions | None = COSTS
 
 
 @router.get(
@@ -111,5 +110,6 @@ def _plain(given: NewServer | ServerChanges) -> dict[str, Any]:
     """The fields that were given; assumptions as the text that JSON keeps exact."""
     values = given.model_dump(exclude_unset=True)
     if values.get("cost_assumptions") is not None:
-        values["cost_assumptions"] = given.model_dump(mode="json")["cost_assumptions"]
+        stated = given.model_dump(mode="json", exclude_unset=True)
+        values["cost_assumptions"] = stated["cost_assumptions"]
     return values

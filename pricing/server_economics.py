@@ -1,0 +1,173 @@
+"""What one server, a pool or a fleet earned, cost and would have to earn, in one window (docs §3).
+
+Joins revenue, work and cost of servers that share a currency. Money is exact; a quotient of money
+is a fraction, rounded where it is shown. None: not known, never 0.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeVar
+
+from pricing.cost_shares import CostKind, CostShare
+from pricing.economics import Economics, Measured, economics, input_line_costs, net_of_vat
+from pricing.formula import Exact
+from pricing.money import exact_sum
+
+Name = TypeVar("Name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerWindow:
+    """One server (or several as one) in a window, in one currency.
+
+    currency: of revenue and cost; None: it earned nothing and its cost is not known.
+    revenue: billed amount. seconds: in service, summed.
+    rated_tokens: what it could have done in them, in tokens of its work (input, or output of a
+    decode server); None: no rating.
+    cost: cost lines of the window; None: unknown, `missing` says what to ask for.
+    cash: the part that is paid month by month, without the charge for what was bought.
+    kinds: the same cost by kind. investment: purchase of the assets. months: in service.
+    """
+
+    node_ids: tuple[str, ...]
+    stage: str | None
+    currency: str | None = None
+    seconds: Fraction = Fraction(0)
+    rated_tokens: Fraction | None = None
+    requests: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    revenue: Decimal = Decimal(0)
+    cost: Mapping[str, Decimal] | None = None
+    cash: Decimal = Decimal(0)
+    kinds: Mapping[CostKind, Decimal] = field(default_factory=dict)
+    investment: Fraction = Fraction(0)
+    months: Fraction = Fraction(0)
+    missing: tuple[str, ...] = ()
+
+    @property
+    def cost_total(self) -> Decimal | None:
+        """Sum of the cost lines, in the currency; None where the cost is not known."""
+        return None if self.cost is None else exact_sum(self.cost.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """Figures of a `ServerWindow`; money in its currency, ratios 0–1, None unknown.
+
+    net_revenue: without VAT. cost per million of uncached and cached tokens in the ratio 1 : κ.
+    break_even_factor: times this window's revenue that pays the cost. break_even_utilization:
+    token utilisation that does, all cost taken as fixed. payback_months: investment ÷ monthly cash
+    at this window's rate, an estimate; None: never at this rate, or nothing was bought.
+    """
+
+    figures: Economics
+    net_revenue: Fraction
+    cost: Decimal | None
+    cost_per_million_uncached: Fraction | None
+    cost_per_million_cached: Fraction | None
+    break_even_factor: Fraction | None
+    break_even_utilization: Fraction | None
+    payback_months: Fraction | None
+
+
+def worth(server: ServerWindow, *, kappa: Exact = 0, vat_rate: Exact = 0) -> Worth:
+    """What `server` is worth: money in its currency, κ a ratio, vat_rate 0–1 inside the prices."""
+    cost, net = server.cost_total, net_of_vat(server.revenue, vat_rate)
+    seconds = server.seconds or 1  # nothing is done in no time: every rate is then 0
+    figures = economics(
+        Measured(
+            seconds=seconds,
+            input_tokens=server.input_tokens,
+            cached_tokens=server.cached_tokens,
+            output_tokens=server.output_tokens,
+            revenue=net,
+            cost=cost,
+            rated_tokens_per_second=(
+                None if not server.rated_tokens else server.rated_tokens / seconds
+            ),
+            output_is_work=server.stage == "decode",
+        )
+    )
+    if server.stage != "decode":  # one cost, two kinds of token: a unified server's has no split
+        figures = replace(figures, cost_per_million_output=None)
+    if server.stage != "prefill":
+        figures = replace(figures, cost_per_million_input=None)
+    uncached, cached = _line_costs(server, cost, figures.hit_ratio, kappa)
+    factor = None if cost is None or not net else Fraction(cost) / net
+    used = figures.utilization_ratio
+    return Worth(
+        figures=figures,
+        net_revenue=net,
+        cost=cost,
+        cost_per_million_uncached=uncached,
+        cost_per_million_cached=cached,
+        break_even_factor=factor,
+        break_even_utilization=None if factor is None or used is None else factor * used,
+        payback_months=_payback_months(server, net),
+    )
+
+
+def _line_costs(
+    server: ServerWindow, cost: Decimal | None, hit_ratio: Fraction | None, kappa: Exact
+) -> tuple[Fraction | None, Fraction | None]:
+    """Cost per million uncached and cached tokens of a prefill server, in its currency."""
+    if cost is None or server.stage != "prefill" or hit_ratio is None:
+        return None, None
+    if hit_ratio == 1 and not kappa:
+        return None, None  # only hits, and they took no time: nothing to charge the cost to
+    return input_line_costs(
+        cost, input_tokens=server.input_tokens, hit_ratio=hit_ratio, kappa=kappa
+    )
+
+
+def _payback_months(server: ServerWindow, net_revenue: Fraction) -> Fraction | None:
+    if server.cost is None or not server.investment or not server.months:
+        return None
+    left = net_revenue - Fraction(server.cash)
+    return server.investment * server.months / left if left > 0 else None
+
+
+def kinds_of(shares: Iterable[CostShare]) -> dict[CostKind, Decimal]:
+    """A server's cost by kind, in its currency: used, failed, reserved, idle, shared."""
+    found = dict.fromkeys(CostKind, Decimal(0))
+    for share in shares:
+        found[share.kind] = exact_sum((found[share.kind], share.amount))
+    return found
+
+
+def together(servers: Sequence[ServerWindow]) -> ServerWindow:
+    """Several servers of one currency as one: sums in that currency, seconds as server-seconds.
+
+    The cost is unknown if one of them lacks it, the rating if one lacks it or the stages differ.
+    """
+    stages = {server.stage for server in servers}
+    costs = [server.cost for server in servers if server.cost is not None]
+    ratings = [server.rated_tokens for server in servers if server.rated_tokens is not None]
+    rated = len(stages) == 1 and len(ratings) == len(servers)
+    return ServerWindow(
+        node_ids=tuple(sorted(node for server in servers for node in server.node_ids)),
+        stage=stages.pop() if len(stages) == 1 else None,
+        currency=next((s.currency for s in servers if s.currency is not None), None),
+        seconds=sum((server.seconds for server in servers), Fraction(0)),
+        rated_tokens=sum(ratings, Fraction(0)) if rated else None,
+        requests=sum(server.requests for server in servers),
+        input_tokens=sum(server.input_tokens for server in servers),
+        cached_tokens=sum(server.cached_tokens for server in servers),
+        output_tokens=sum(server.output_tokens for server in servers),
+        revenue=exact_sum(server.revenue for server in servers),
+        cost=_sums(costs) if len(costs) == len(servers) else None,
+        cash=exact_sum(server.cash for server in servers),
+        kinds=_sums([server.kinds for server in servers]),
+        investment=sum((server.investment for server in servers), Fraction(0)),
+        months=max((server.months for server in servers), default=Fraction(0)),
+        missing=tuple(sorted({each for server in servers for each in server.missing})),
+    )
+
+
+def _sums(parts: Sequence[Mapping[Name, Decimal]]) -> dict[Name, Decimal]:
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: exact_sum(part.get(name, Decimal(0)) for part in parts) for name in names}
