@@ -39,20 +39,24 @@ from pricing.runs.close_reads import (
 )
 from pricing.runs.settle import read_progress
 
-TENANTS_A_CHANGE: Final = 50  # one commit for so many: each is whole or not there
+TENANTS_A_COMMIT: Final = 50  # each tenant is whole in it or not there
 SERVERS_MAX: Final = 100_000
 Progress = Callable[[int, int], None]  # tenants done, tenants to do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseOrder:
-    """What is asked. tenants: only these; None: all. house_zone cuts what belongs to no tenant."""
+    """What is asked. tenants: only these; None: all. house_zone cuts what belongs to no tenant.
+
+    tenants_a_commit: how many tenants one commit of the ledger closes.
+    """
 
     month: date
     accepted: Acceptance = field(default_factory=Acceptance)
     tenants: frozenset[str] | None = None
     house_zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     actor: str = "tokentill close"
+    tenants_a_commit: int = TENANTS_A_COMMIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +88,8 @@ def close_month(
     done, ready = _sorted_out(cursor, ledger, asked, order=order, settle_seq=settle_seq, now=now)
     begun = _begin_all(ledger, ready, order, settle_seq=settle_seq, now=now)
     sums = read_sums(cursor, [_scope(each, begun[each.tenant.tenant_id]) for each in ready])
-    for start in range(0, len(ready), TENANTS_A_CHANGE):
-        part = ready[start : start + TENANTS_A_CHANGE]
+    for start in range(0, len(ready), order.tenants_a_commit):
+        part = ready[start : start + order.tenants_a_commit]
         with ledger.write(actor=order.actor, at=now) as change:
             done += [
                 _finish(change, one, begun[one.tenant.tenant_id], sums[one.tenant.tenant_id])
