@@ -26,6 +26,7 @@ from pricing.api.app import create_app
 from pricing.api.auth import Authenticator
 from pricing.api.oidc import TokenReader
 from pricing.api.services import Services
+from pricing.api.usage_metrics import UsageMetrics
 from pricing.backup import back_up_home
 from pricing.errors import ConfigInvalid
 from pricing.home import own_home
@@ -42,7 +43,6 @@ from pricing.runs.ledger_rules import LedgerRules
 from pricing.runs.settler import Settler
 from pricing.scope import Role
 from pricing.settings import ServerSettings, Settings
-from pricing.usage_metrics import UsageMetrics
 
 LOG: Final = structlog.get_logger()
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

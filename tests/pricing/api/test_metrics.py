@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from pricing.usage_metrics import UsageMetrics
+from pricing.api.usage_metrics import UsageMetrics
 
 
 def samples(text):
