@@ -3,6 +3,7 @@
 Only the module of the command that was asked for is loaded: a sidecar does not pay for the server.
 """
 
+import signal
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,6 +14,7 @@ import typer
 from metering.cli import COMMANDS as METERING
 from pricing.cli import COMMANDS as PRICING
 
+INTERRUPTED: Final = 128 + signal.SIGINT
 DASHBOARD: Final = {"dashboard": "dashboard.cli"}
 
 
@@ -46,7 +48,10 @@ def command_line(asked: str | None = None) -> typer.Typer:
 
 def main() -> None:
     """Run the command line."""
-    command_line(*sys.argv[1:2])()
+    try:
+        command_line(*sys.argv[1:2])()
+    except KeyboardInterrupt:  # while a module is loaded
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`tokentill demo`: everything on a temporary store, from engine files to money."""
 
 import json
+import signal
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ from pricing.demo.run import Demo, Options
 from pricing.money import decimal_from_text
 
 HISTORY_DAYS = 30
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+INTERRUPTED = 128 + signal.SIGINT  # exit status of a run that was ended before its tables
 TABLE_COLUMNS = 110
 EXAMPLE = "Example: tokentill demo --once --json --prefill 2 --decode 4"
 
@@ -25,6 +28,13 @@ EXAMPLE = "Example: tokentill demo --once --json --prefill 2 --decode 4"
 def register(app: typer.Typer) -> None:
     """Add `demo` to `app`."""
     app.command(epilog=EXAMPLE)(demo)
+
+
+def _interrupt(*_: object) -> None:
+    """End as Ctrl-C does. The way out takes seconds: a second signal must not cut it short."""
+    for each in ENDING_SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _price(text: str) -> str:
@@ -75,13 +85,14 @@ def demo(
             say=lambda text: print(text, file=sys.stderr, flush=True),
             clock=lambda: datetime.now(UTC),
         )
+        answers = None
         try:
             with Demo(options).running() as running:
                 answers = running.meter()
                 if as_json:
                     print(json.dumps(demo_json(answers)), flush=True)
                 else:
-                    print_page(console, answers)
+                    print_page(Console(), answers)
                 if not once:
                     running.stay()
         except ChildFailed as error:
@@ -89,3 +100,5 @@ def demo(
             raise typer.Exit(1) from error
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
+            if answers is None:
+                raise typer.Exit(INTERRUPTED) from None

@@ -34,19 +34,26 @@ class Answers:
 
 def read_answers(api: httpx.Client, start_at: datetime, end_at: datetime) -> Answers:
     """The three reports of one window (whole UTC hours)."""
-    window = {"start_at": start_at.isoformat(), "end_at": end_at.isoformat()}
-
-    def rows(path: str) -> list[Row]:
-        answer = api.get(path, params=window)
-        answer.raise_for_status()
-        items: list[Row] = answer.json()["items"]
-        return items
-
+    window = (start_at, end_at)
     return Answers(
-        servers=rows("/v1/revenue/servers"),
-        chargeback=rows("/v1/chargeback"),
-        unbilled=rows("/v1/revenue/unbilled"),
+        servers=_rows(api, "/v1/revenue/servers", window),
+        chargeback=_rows(api, "/v1/chargeback", window),
+        unbilled=_rows(api, "/v1/revenue/unbilled", window),
     )
+
+
+def billed_requests(api: httpx.Client, start_at: datetime, end_at: datetime) -> int:
+    """How many requests of the window (whole UTC hours) are billed by now."""
+    rows = _rows(api, "/v1/chargeback", (start_at, end_at))
+    return sum(row["requests"] for row in rows if row["disposition"] == "billed")
+
+
+def _rows(api: httpx.Client, path: str, window: tuple[datetime, datetime]) -> list[Row]:
+    start_at, end_at = window
+    answer = api.get(path, params={"start_at": start_at.isoformat(), "end_at": end_at.isoformat()})
+    answer.raise_for_status()
+    items: list[Row] = answer.json()["items"]
+    return items
 
 
 def demo_json(answers: Answers) -> dict[str, Any]:

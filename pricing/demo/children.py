@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,15 @@ LOG_TAIL_CHARACTERS: Final = 2_000
 
 class ChildFailed(RuntimeError):
     """A process of the demo ended by itself."""
+
+
+def end_all(children: Sequence["Child"]) -> None:
+    """SIGTERM to all at once, SIGKILL to those that are still there after TERM_SECONDS_MAX."""
+    for child in children:
+        child.ask_to_end()
+    deadline = time.monotonic() + TERM_SECONDS_MAX
+    for child in children:
+        child.end(deadline - time.monotonic())
 
 
 @dataclass(slots=True)
@@ -44,15 +54,18 @@ class Child:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
 
-    def stop(self) -> None:
-        """SIGTERM, then SIGKILL if it does not end."""
-        if self.process is None or self.process.poll() is not None:
-            return
-        self.process.terminate()
-        try:
-            self.process.wait(TERM_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            self.kill()
+    def ask_to_end(self) -> None:
+        """SIGTERM."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+
+    def end(self, seconds: float) -> None:
+        """Wait `seconds` for its end, then SIGKILL."""
+        if self.process is not None:
+            try:
+                self.process.wait(max(0.0, seconds))
+            except subprocess.TimeoutExpired:
+                self.kill()
 
     def wait(self) -> None:
         """Wait for its end. Raises ChildFailed unless it ended well."""

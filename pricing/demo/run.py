@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 
 import httpx
 
-from pricing.demo.answers import Answers, read_answers
+from pricing.demo.answers import Answers, billed_requests, read_answers
 from pricing.demo.chaos import Chaos
-from pricing.demo.children import Child, ChildFailed
+from pricing.demo.children import Child, ChildFailed, end_all
 from pricing.demo.plan import LOOPBACK, Prices, free_port, sidecar_file
 
 START_SECONDS_MAX: Final = 60.0
@@ -71,14 +71,13 @@ class Demo:
         try:
             yield self
         finally:
-            for child in reversed(self.children):
-                child.stop()
+            end_all(self.children)
 
     def meter(self) -> Answers:
         """Replay the cluster, meter it, and answer once everything is settled."""
-        serve = self._start_server()
         replay = self._start("replay", self._replay_arguments())
-        sidecars = self._start_sidecars()
+        serve = self._start_server()
+        sidecars = self._start_sidecars(replay)
         chaos = None
         if self.options.kill_seed is not None:
             chaos = Chaos([serve, *sidecars], self.options.kill_seed)
@@ -174,8 +173,7 @@ class Demo:
         ports = ["--serve-metrics-port", str(self.metrics_port)]
         return ["replay", *live, *nodes, *ports, "--out", str(self.cluster)]
 
-    def _start_sidecars(self) -> list[Child]:
-        replay = self.children[-1]
+    def _start_sidecars(self, replay: Child) -> list[Child]:
         path = self.cluster / "cluster.json"
         description = self._wait("the cluster", replay, lambda: _read_json(path), ended_well=True)
         nodes = description["nodes"]
@@ -219,24 +217,25 @@ class Demo:
         self.options.say(f"{done['legs']:,} legs written; waiting until all are settled")
 
         def settled() -> Answers | None:
+            window = self._hours_of(done)
             if chaos is not None and chaos.running:
                 return None
-            answers = self._answers(done)
-            if answers is None or answers.requests < expected:
-                return None
-            return self._answers(done)  # the reports of one answer may lie on two sides of a batch
+            with self.api() as api:
+                try:
+                    if billed_requests(api, *window) < expected:
+                        return None
+                    return read_answers(api, *window)
+                except httpx.HTTPError:  # killed just now
+                    return None
 
         return self._wait("settlement", None, settled, seconds_max=SETTLE_SECONDS_MAX)
 
-    def _answers(self, done: dict[str, Any]) -> Answers | None:
+    def _hours_of(self, done: dict[str, Any]) -> tuple[datetime, datetime]:
+        """The whole UTC hours around the replayed traffic."""
         first = datetime.fromisoformat(done["first_received_at"])
         start = first.replace(minute=0, second=0, microsecond=0)
-        end = self.options.clock().replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
-        with self.api() as api:
-            try:
-                return read_answers(api, start, end)
-            except httpx.HTTPError:
-                return None
+        now = self.options.clock()
+        return start, now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
 
     def _wait(
         self,
