@@ -48,12 +48,14 @@ def stacked(
     *,
     series: Sequence[str],
     colours: Sequence[str],
-    by_day: bool,
+    ticks: str,
     height: int = 260,
 ) -> Chart:
-    """Amounts over time, one above the other. rows: at, series, value, shown (for hover), order."""
+    """Amounts over time, one above the other. ticks: format of times.
+
+    rows: at, until, series, value, order; shown and when for hover.
+    """
     data = pd.DataFrame(rows, columns=["at", "until", "series", "value", "shown", "order", "when"])
-    clock = "%d %b" if by_day else "%H:%M"
     made = (
         alt.Chart(data, height=height)
         .mark_bar(orient="vertical", stroke=None)
@@ -61,7 +63,7 @@ def stacked(
             x=alt.X(
                 "at:T",
                 title=None,
-                axis=alt.Axis(format=clock, grid=False, labelOverlap=True, tickCount=8),
+                axis=alt.Axis(format=ticks, grid=False, labelOverlap=True, tickCount=8),
             ),
             x2="until:T",
             y=alt.Y("value:Q", title=None, stack="zero", axis=alt.Axis(tickCount=4, format="~s")),

@@ -24,7 +24,8 @@ def key_figures(page: Page, now: Summary, then: Summary | None, intervals: Seque
     seconds = Decimal(str(page.filters.period.seconds_elapsed))
     earlier = Decimal(str(before.seconds_elapsed)) if before else Decimal(1)
     steps = _steps(intervals, now.currency)
-    revenue, run_rate, inward, outward, hits, risk = st.columns(6, gap="small")
+    with st.container(key="figures"):
+        revenue, run_rate, inward, outward, hits, risk = st.columns(6, gap="small")
     with revenue:
         _figure(
             words("figure.revenue" if HOUSE in page.rights else "figure.cost"),

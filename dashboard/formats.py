@@ -124,6 +124,12 @@ class Formats:
         """A day in the zone."""
         return UNKNOWN if at is None else at.astimezone(self.zone).strftime("%Y-%m-%d")
 
+    def ticks(self, *, by_day: bool) -> str:
+        """How a time axis is labelled, in d3's format."""
+        if not by_day:
+            return "%H:%M"
+        return "%d %b" if self.language == "en" else "%-m月%-d日"
+
     @property
     def _percent(self) -> str:
         return "\u00a0%" if self.language == "en" else "%"

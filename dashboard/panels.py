@@ -48,7 +48,7 @@ def over_time(page: Page, rows: Sequence[Row], now: Summary) -> None:
         data,
         series=[name for _, name, _ in items],
         colours=[colour for colour, _, _ in items],
-        by_day=by_day,
+        ticks=formats.ticks(by_day=by_day),
     )
     charts.draw(chart, colours, key="over_time", alt_text=words("over_time.title"))
 

@@ -93,7 +93,7 @@ def _ratio_over_time(page: Page, rows: Sequence[Row]) -> None:
     by_day = page.filters.period.interval == "day"
     line = alt.Chart(data, height=240).encode(
         x=alt.X(
-            "at:T", title=None, axis=alt.Axis(format="%d %b" if by_day else "%H:%M", grid=False)
+            "at:T", title=None, axis=alt.Axis(format=page.formats.ticks(by_day=by_day), grid=False)
         ),
         y=alt.Y(
             "ratio:Q",

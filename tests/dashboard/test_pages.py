@@ -1,0 +1,107 @@
+"""Every page against a real server: with data, without, and when the API refuses."""
+
+import re
+
+import httpx
+import pytest
+
+from dashboard.views import ENTRIES
+
+PATHS = [entry.path for entry in ENTRIES]
+HOUSE_PATHS = [path for path in PATHS if path != "mine"]
+ODD = re.compile(r"\b(nan|None|inf|null)\b|\d[eE][+-]?\d", re.IGNORECASE)
+
+
+def said(test):
+    """Every text that a page shows."""
+    parts = [*test.subheader, *test.markdown, *test.caption, *test.info, *test.error, *test.warning]
+    return "\n".join(str(part.value) for part in parts)
+
+
+@pytest.mark.parametrize("path", HOUSE_PATHS)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_each_page_answers_in_its_first_line(show, house, path, language):
+    """A headline, no exception, and no number that is none."""
+    test = show(house, path, window="today", lang=language)
+    assert not test.exception
+    assert not test.error
+    assert test.subheader
+    assert not ODD.findall(said(test))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_window_without_usage_says_what_to_do(show, house, path):
+    """Nothing was metered in 2021: no exception, something to read."""
+    test = show(house, path, **{"window": "custom", "from": "2021-03-01", "to": "2021-03-02"})
+    assert not test.exception
+    assert said(test)
+
+
+def test_the_overview_tells_the_money(show, house):
+    """By hand: 30 priced requests of 0.1 CNY are ¥3.00; the unpriced one is a finding."""
+    test = show(house, "overview", window="today")
+    assert test.subheader[0].value.startswith("Today has earned ¥3.00 so far")
+    assert [metric.value for metric in test.metric][:1] == ["¥3.00"]
+    assert "No price for the model" in said(test)
+
+
+def test_the_hit_ratio_is_weighted_by_tokens(show, house):
+    """By hand: every request has 60,000 of 100,000 input tokens cached."""
+    assert (
+        show(house, "cache", window="today").subheader[0].value.startswith("60.0\u00a0% of input")
+    )
+
+
+def test_a_registered_server_that_earned_nothing_is_named(show, house):
+    """u02 is in service and idle; u01 earned all."""
+    line = show(house, "servers", window="today").subheader[0].value
+    assert "u01 earned 100.0\u00a0% of it." in line
+    assert "Nothing came from u02." in line
+
+
+def test_another_tenant_is_filtered_away(show, house):
+    """By hand: ten requests of t-alder are ¥1.00."""
+    test = show(house, "overview", window="today", tenant="t-alder")
+    assert "¥1.00" in test.subheader[0].value
+
+
+def test_a_tenant_sees_its_own_bill(show, house):
+    """t-alder's key: ten requests, ¥1.00."""
+    test = show(house, "mine", key=house.tenant, window="today")
+    assert test.subheader[0].value.startswith("Today costs ¥1.00 so far")
+
+
+def test_a_requests_story_shows_its_lines(show, house):
+    """By hand: 40,000 × 2.00 + 60,000 × 0.20 + 1,000 × 8.00 per million = 0.1 CNY."""
+    asked = {"start_at": "2026-01-01T00:00:00Z", "end_at": "2028-01-01T00:00:00Z", "limit": 1}
+    headers = {"Authorization": f"Bearer {house.tenant}"}
+    rows = httpx.get(f"{house.url}/v1/requests", params=asked, headers=headers).json()["items"]
+    test = show(house, "tenants", request=rows[0]["request_id"])
+    assert test.subheader[0].value.startswith("¥0.1 for t-alder / search")
+    assert [str(a) for a in test.dataframe[0].value["amount"]] == [
+        "0.080000",
+        "0.012000",
+        "0.008000",
+    ]
+
+
+def test_a_wrong_key_is_told_what_to_do(show, server):
+    """The API's refusal and its remedy, no traceback."""
+    test = show(server, "overview", key="tk_not_a_key_of_this_house_000000000000")
+    assert not test.exception
+    assert len(test.error) == 1
+
+
+def test_a_silent_api_is_told_how_to_start(show, server):
+    """Port 9 of loopback answers nobody."""
+    silent = type(server)(url="http://127.0.0.1:9", key="tk_none")
+    test = show(silent, "overview")
+    assert not test.exception
+    assert "The API does not answer." in test.error[0].value
+
+
+def test_without_a_key_a_visitor_is_asked_for_one(show, server):
+    """No key in the environment: a form, and nothing else."""
+    test = show(server, "overview", key="")
+    assert [box.label for box in test.text_input] == ["API key"]
+    assert not test.metric

@@ -1,0 +1,38 @@
+"""Caches: what one credential read, another never sees."""
+
+from dashboard.reads import Reader, ask
+from dashboard.sign_in import LISTS
+
+
+def tenants(reader):
+    """Ids of the tenants that the reader sees."""
+    (page,) = reader.read(ask("/v1/tenants", rows=False, limit=10))
+    return [tenant["tenant_id"] for tenant in page["items"]]
+
+
+def test_the_cache_is_keyed_by_credential(house):
+    """The operator reads first; the tenant's key asks the same and sees itself alone."""
+    assert tenants(Reader(house.url, house.key)) == ["t-alder", "t-birch"]
+    assert tenants(Reader(house.url, house.tenant)) == ["t-alder"]
+    assert tenants(Reader(house.url, house.key)) == ["t-alder", "t-birch"]
+
+
+def test_a_credential_does_not_show_its_key():
+    """The cache's key is a digest: it holds neither the address nor the secret."""
+    digest = Reader("http://a", "tk_secret").credential
+    assert "secret" not in digest
+    assert digest != Reader("http://b", "tk_secret").credential
+
+
+def test_rights_are_what_the_api_grants(house):
+    """pricing/scope.py: a viewer reads neither keys nor audit log; a tenant no servers."""
+    viewer = Reader(house.url, house.viewer).allowed(LISTS)
+    tenant = Reader(house.url, house.tenant).allowed(LISTS)
+    assert {"/v1/servers", "/v1/quarantine"} <= viewer
+    assert not {"/v1/keys", "/v1/audit"} & viewer
+    assert tenant == {"/v1/tenants", "/v1/keys"}
+
+
+def test_questions_with_the_same_values_are_the_same():
+    """The cache finds an answer again whatever the order of the words."""
+    assert ask("/v1/usage", a=1, b=[2], c=None) == ask("/v1/usage", b=[2], a=1)
