@@ -129,7 +129,7 @@ dir = "{folder}"
 """)
     started = time.perf_counter()
     sidecar = subprocess.Popen(
-        [sys.executable, "-m", "metering.sidecar", "run", "--config", str(config)],
+        [sys.executable, "-m", "tokentill", "sidecar", "run", "--config", str(config)],
         stderr=subprocess.DEVNULL,
     )
     health = work / "state" / "health.json"

@@ -3,6 +3,7 @@
 from typing import Final
 
 COMMANDS: Final = {
+    "import": "metering.sidecar.cli_import",
     "sidecar": "metering.sidecar.cli",
     "replay": "metering.replay.cli",
 }

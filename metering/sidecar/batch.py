@@ -15,7 +15,7 @@ from metering.errors import UsageInvalid
 from metering.sidecar.followed import Line
 from metering.sidecar.redact import redacted
 from metering.sources import PARSERS, sglang_export, usage_ndjson
-from metering.sources.record import NodeIdentity, Row
+from metering.sources.record import NodeIdentity, Parser, Row
 from metering.wire import SAMPLE_SCHEMA, to_batch
 
 Salvage = Callable[[bytes], tuple[bytes, ...]]
@@ -47,13 +47,13 @@ class LegReader:
     def __init__(self, source_format: str, node: NodeIdentity) -> None:
         self.source_format = source_format
         self.node = node
-        self._parse = PARSERS[source_format]
+        self.parse: Parser = PARSERS[source_format]
         self._salvage = SALVAGE.get(source_format, _whole)
 
     def gather(self, lines: Iterable[Line], into: Gathered) -> None:
         """Parse `lines` and add what they hold to `into`."""
         rows: list[Row] = []
-        parse, node, add = self._parse, self.node, rows.append
+        parse, node, add = self.parse, self.node, rows.append
         for record, position, fault in lines:
             into.lines += 1
             into.bytes += len(record)
@@ -100,7 +100,7 @@ class LegReader:
         name, _, start = position.rpartition(":")
         following = f"{name}:{int(start) + len(record) - len(last)}"
         try:
-            return self._parse(last, self.node, following)
+            return self.parse(last, self.node, following)
         except Exception as second:  # noqa: BLE001 - as in gather
             self._refuse(last, following, second, into)
             return None

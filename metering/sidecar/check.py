@@ -3,25 +3,37 @@
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from metering.errors import MeteringError
 from metering.sidecar.agent import read_key
 from metering.sidecar.batch import Gathered, LegReader
 from metering.sidecar.clock import Clock
 from metering.sidecar.config import SidecarConfig, SourceConfig
-from metering.sidecar.engine_flags import Finding, sglang_findings
 from metering.sidecar.followed import Line
 from metering.sidecar.part import empty_legs
 from metering.sidecar.scrape import fetch, format_of, samples
 from metering.sidecar.ship import Shipper, Verdict
 from metering.sidecar.tail import TailedFolder, TailLimits
-from metering.sources import sglang_export, sglang_loads, vllm_stats
+from metering.sources import engine_flags, sglang_export, sglang_loads, vllm_stats
 
+Level = Literal["ok", "warning", "error"]
 SAMPLE_LINES: Final = 200
 SAMPLE_BYTES: Final = 4 * 1024 * 1024
 SKEW_SECONDS_MAX: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at. cost: what is lost as it is. remedy: what to do."""
+
+    level: Level
+    subject: str
+    text: str
+    cost: str = ""
+    remedy: str = ""
 
 
 def check(config: SidecarConfig, clock: Clock) -> list[Finding]:
@@ -93,9 +105,9 @@ def _lines(source: SourceConfig, config: SidecarConfig, lines: list[Line]) -> It
             f"the last as {gathered.rejects[-1].decode()[:500]}",
             "they go to the quarantine",
         )
-    if source.kind == sglang_export.FORMAT:
-        records = [record for record, _, _ in lines]
-        yield from sglang_findings(records, config.stage, source.name)
+    for told in engine_flags.findings(source.kind, [line[0] for line in lines], config.identity()):
+        level: Level = "error" if told.severity == "wrong" else "warning"
+        yield Finding(level, source.name, f"{told.flag}: {told.severity}", told.cost, told.remedy)
 
 
 def last_lines(path: Path) -> list[Line]:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -17,6 +18,18 @@ from metering.sidecar.wake import Wake
 log = structlog.get_logger()
 
 
+class _Stderr:
+    """Writes to stderr; where nobody reads it or its disk is full, metering goes on in silence."""
+
+    def msg(self, text: str) -> None:
+        """One line."""
+        with suppress(OSError, ValueError):
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()
+
+    debug = info = warning = error = critical = msg
+
+
 def configure_logging() -> None:
     """One line of JSON per event, on stderr."""
     structlog.configure(
@@ -26,8 +39,7 @@ def configure_logging() -> None:
             structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
+        logger_factory=lambda *_: _Stderr(),
     )
 
 

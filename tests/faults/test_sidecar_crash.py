@@ -179,7 +179,7 @@ def test_the_second_sidecar_on_a_folder_refuses_to_start(
     with running_sidecar(config) as first:
         wait_until(lambda: "sidecar_started" in names(config))
         second = subprocess.run(
-            [sys.executable, "-m", "metering.sidecar", "run", "--config", str(config)],
+            [sys.executable, "-m", "tokentill", "sidecar", "run", "--config", str(config)],
             cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert second.returncode == 1

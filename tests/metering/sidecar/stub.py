@@ -43,6 +43,7 @@ class StubCollector:
         self.refuse: Callable[[str, list[dict[str, Any]]], Told | None] | None = None
         self.seen: Callable[[str, int], None] = lambda _mark, _legs: None
         self.key, self.content, self.date = "secret", b'{"accepted": 0}', ""
+        self.page = b""
         self.lock = threading.Lock()
         self.server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self.server.handle_error = lambda *_: None  # clients are killed, or do not trust us
@@ -129,6 +130,12 @@ def _handler(stub: StubCollector) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(stub.content)
 
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(stub.page)))
+            self.end_headers()
+            self.wfile.write(stub.page)
+
         def date_time_string(self, timestamp: float | None = None) -> str:
             return stub.date or super().date_time_string(timestamp)
 
@@ -207,7 +214,7 @@ def running_sidecar(
     """A real sidecar process; its log goes to a file beside the configuration, or to a pipe."""
     with config.with_suffix(".log").open("a") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "metering.sidecar", "run", "--config", str(config)],
+            [sys.executable, "-m", "tokentill", "sidecar", "run", "--config", str(config)],
             cwd=ROOT,
             stderr=subprocess.PIPE if log_pipe else log,
             text=True,

@@ -63,12 +63,12 @@ def test_an_unreadable_line_is_a_reject_with_its_reason() -> None:
 def test_a_fault_in_a_parser_is_a_reject(sglang_line: Any) -> None:
     """A parser that breaks its promise costs its line, not the queue."""
     reader = LegReader("sglang_export", NODE)
-    good = reader._parse
+    good = reader.parse
 
     def fails(record: bytes, node: NodeIdentity, position: str) -> Any:
         return {}["absent"] if record == b"1" else good(record, node, position)
 
-    reader._parse = fails
+    reader.parse = fails
     found = Gathered()
     reader.gather([(b"1", "1.log:0", None), (sglang_line(1), "1.log:2", None)], found)
     assert "failed with KeyError" in json.loads(found.rejects[0])["reason"]
@@ -79,7 +79,7 @@ def test_a_row_that_arrow_cannot_hold_is_a_reject() -> None:
     """By hand: 2^63 does not fit BIGINT; the row beside it does."""
     reader = LegReader("sglang_export", NODE)
     numbers = {b"1": 1, b"2": 2**63}
-    reader._parse = lambda record, _node, position: {
+    reader.parse = lambda record, _node, position: {
         "input_tokens": numbers[record],
         "source_position": position,
     }
