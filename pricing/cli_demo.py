@@ -71,6 +71,8 @@ def demo(
     """Meter a replayed prefill/decode cluster, price every token, show what each server earned."""
     console = Console(stderr=as_json)
     console.width = max(console.width, TABLE_COLUMNS)  # an amount is shown with all of its digits
+    for each in ENDING_SIGNALS:
+        signal.signal(each, _interrupt)
     with tempfile.TemporaryDirectory(prefix="tokentill-demo-") as folder:
         options = Options(
             folder=Path(folder),
@@ -92,7 +94,7 @@ def demo(
                 if as_json:
                     print(json.dumps(demo_json(answers)), flush=True)
                 else:
-                    print_page(Console(), answers)
+                    print_page(console, answers)
                 if not once:
                     running.stay()
         except ChildFailed as error:
