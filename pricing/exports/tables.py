@@ -30,10 +30,10 @@ def csv_lines(table: pa.Table, *, bom: bool = False) -> Iterator[bytes]:
     """The table as CSV in UTF-8, a batch at a time; unknown values are empty cells."""
     if bom:
         yield UTF8_BOM
-    yield _csv([table.column_names])
+    yield csv_text([table.column_names])
     for batch in table.to_batches(max_chunksize=10_000):
         columns = [column.to_pylist() for column in batch.columns]
-        yield _csv([_cell(value) for value in row] for row in zip(*columns, strict=True))
+        yield csv_text([csv_cell(value) for value in row] for row in zip(*columns, strict=True))
 
 
 def write_csv(path: Path, table: pa.Table, *, bom: bool = False) -> None:
@@ -48,13 +48,14 @@ def write_parquet(path: Path, table: pa.Table) -> None:
     pq.write_table(table, path, compression="zstd")
 
 
-def _csv(rows: Iterable[list[str]]) -> bytes:
+def csv_text(rows: Iterable[list[str]]) -> bytes:
+    """Lines of CSV (RFC 4180) in UTF-8."""
     buffer = io.StringIO(newline="")
     csv.writer(buffer, lineterminator="\r\n").writerows(rows)  # RFC 4180
     return buffer.getvalue().encode("utf-8")
 
 
-def _cell(value: Any) -> str:
+def csv_cell(value: Any) -> str:
     """One value as CSV text: only text is made safe, so that a credit stays a number."""
     if value is None:
         return ""
