@@ -8,7 +8,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 import tokentill
-from tests.house.tree import FILES, ROOT, require_none
+from tests.house.tree import FILES, ROOT, SOURCES, require_none
 
 Command = TyperCommand | TyperGroup
 
@@ -102,6 +102,17 @@ def test_named_files_exist() -> None:
         if not (ROOT / path).exists()
     ]
     require_none(offences, "The file has moved or never was; correct the page:")
+
+
+def test_pages_named_in_the_code_exist() -> None:
+    """An error that sends a person to a page sends them to one that is there."""
+    offences = [
+        f"{source.path}: {page}"
+        for source in SOURCES
+        for page in re.findall(r"docs/[\w./-]+\.\w+", source.text)
+        if not (ROOT / page).exists()
+    ]
+    require_none(offences, "Write the page, or name the right one:")
 
 
 def test_every_decision_is_in_the_index() -> None:
