@@ -32,7 +32,7 @@ def _may(verb: str, *nouns: str) -> frozenset[str]:
 
 OWN_READS: Final = _may(
     "read", "tenants", "projects", "cost_centres", "keys", "prices", "usage", "requests"
-) | _may("read", "chargeback", "findings")
+) | _may("read", "chargeback", "findings", "invoices")
 VIEWER_READS: Final = (
     (OWN_READS - {"keys:read"})
     | _may("read", "books", "servers", "revenue", "quarantine", "jobs", "policies", "metrics")
@@ -40,7 +40,7 @@ VIEWER_READS: Final = (
 )
 FINANCE_WRITES: Final = _may(
     "write", "tenants", "projects", "cost_centres", "books", "findings", "quarantine"
-) | _may("write", "cases")
+) | _may("write", "cases", "invoices")
 INGEST: Final = _may("write", "ingest")
 OPERATOR_ONLY: Final = _may("read", "keys") | _may("write", "keys", "servers", "policies", "jobs")
 AUDIT: Final = _may("read", "audit")

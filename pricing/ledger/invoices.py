@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Select, insert, select
 
 from metering.windows import Window
 from pricing.errors import Conflict, RequestInvalid
@@ -208,8 +208,8 @@ def set_payment(change: Change, number: str, state: PaymentState, *, reason: str
 
 
 def get_invoice(connection: Connection, scope: Scope, number: str) -> Invoice:
-    """One document. Raises NotFound, also for one outside `scope`."""
-    query = all_of(invoice, scope).where(invoice.c.number == number)
+    """One document. Raises NotFound, also for one outside `scope`, and for a tenant's draft."""
+    query = _shown_to(scope).where(invoice.c.number == number)
     return fetch_one(connection, query, Invoice, what=f"document {number!r}")
 
 
@@ -217,17 +217,25 @@ def list_invoices(
     connection: Connection, scope: Scope, *, month: date | None, page: Page
 ) -> list[Invoice]:
     """Documents by number; a tenant sees no drafts. month: only those of this month."""
-    query = all_of(invoice, scope)
-    if not scope.every_tenant:
-        query = query.where(invoice.c.state.in_([InvoiceState.FINAL, InvoiceState.CREDITED]))
+    query = _shown_to(scope)
     if month is not None:
         query = query.where(invoice.c.month == month)
     return fetch_page(connection, query, Invoice, by=[invoice.c.number], page=page)
 
 
+def _shown_to(scope: Scope) -> Select[Any]:
+    """Documents inside `scope`; a tenant sees those that were issued to it."""
+    query = all_of(invoice, scope)
+    if scope.every_tenant:
+        return query
+    return query.where(invoice.c.state.in_([InvoiceState.FINAL, InvoiceState.CREDITED]))
+
+
 def invoices_of(connection: Connection, tenant_id: str, month: date) -> list[Invoice]:
     """Every document of a tenant's month, by number."""
-    query = all_of(invoice, Scope.of(tenant_id)).where(invoice.c.month == month)
+    query = all_of(invoice, Scope.house()).where(
+        invoice.c.tenant_id == tenant_id, invoice.c.month == month
+    )
     rows = connection.execute(query.order_by(invoice.c.number)).mappings()
     return [Invoice(**row) for row in rows]
 
