@@ -30,7 +30,8 @@ class NodeWork:
     """Work of one server for one owner in a window, as node_tenant_daily adds it up.
 
     owner: tenant, project or cost centre; None: unattributed. Counts in tokens, times in seconds
-    summed over requests that ran side by side.
+    summed over requests that ran side by side. failed: no answer came of it; its cost is a line of
+    its own, nobody's.
     """
 
     node_id: str
@@ -40,6 +41,7 @@ class NodeWork:
     cached_tokens: int = 0
     output_tokens: int = 0
     request_seconds: float = 0.0
+    failed: bool = False
 
     def weight(self, kappa: Exact) -> Fraction:
         """Share of the server's time in a unit of its stage: tokens, or seconds if unified."""
@@ -57,14 +59,12 @@ class NodeCost:
 
     cost: at most 15 fraction digits; seconds: in service; rated_tokens_per_second: input of a
     prefill or unified server, output of a decode one. Without a rating nothing is called idle.
-    failed_ratio: share (0–1) of the work that no answer came of; a line of its own, nobody's.
     reserved: share (0–1) of the capacity kept for an owner, who carries what he did not use of it.
     """
 
     cost: Decimal
     seconds: Exact = 0
     rated_tokens_per_second: Exact | None = None
-    failed_ratio: Exact = 0
     reserved: Mapping[str, Exact] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -77,20 +77,23 @@ def use_of_node(node: NodeCost, work: Iterable[NodeWork], *, kappa: Exact) -> Se
     """The server's cost with what each owner took or kept of its capacity; the rest is idle."""
     rows = list(work)
     used: dict[str, Exact] = {}
+    lost = Fraction(0)
     for row in rows:
+        if row.failed:
+            lost += row.weight(kappa)
+            continue
         owner = UNATTRIBUTED if row.owner is None else row.owner
         used[owner] = Fraction(used.get(owner, 0)) + row.weight(kappa)
-    done = sum((Fraction(weight) for weight in used.values()), Fraction(0))
+    done = sum((Fraction(weight) for weight in used.values()), lost)
     tokens = sum(row.output_tokens if row.stage == "decode" else row.input_tokens for row in rows)
     full = Fraction(node.rated_tokens_per_second or 0) * Fraction(node.seconds)
     capacity = done * full / tokens if tokens and full else done or full
-    delivered = 1 - Fraction(node.failed_ratio)
     return ServerUse(
         cost=node.cost,
         capacity=capacity,
-        used={owner: Fraction(weight) * delivered for owner, weight in used.items()},
+        used=used,
         reserved=_reserved(node.reserved, used, capacity=capacity, free=capacity - done),
-        lost=done * Fraction(node.failed_ratio),
+        lost=lost,
     )
 
 

@@ -13,7 +13,9 @@ from pricing.api.door import Door, Traffic
 from pricing.api.openapi import completed
 from pricing.api.problem import Problem
 from pricing.api.routes import (
+    attribution,
     cost_centres,
+    cost_chargeback,
     economics,
     findings,
     health,
@@ -28,6 +30,7 @@ from pricing.api.routes import (
     servers,
     tenants,
     usage,
+    variance,
 )
 from pricing.api.services import Services
 from pricing.errors import RequestInvalid
@@ -39,6 +42,9 @@ ROUTERS: Final = tuple(
         usage,
         requests,
         revenue,
+        attribution,
+        cost_chargeback,
+        variance,
         economics,
         reconciliation,
         findings,

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import duckdb
 
@@ -17,9 +16,9 @@ from pricing.cost_shares import CostKind, shares_of_server
 from pricing.costs import ServerCosts, cost_lines
 from pricing.formula import Exact
 from pricing.money import exact_sum
+from pricing.reports.owner_work import Owner, owner_work, whole_work
 from pricing.reports.revenue_servers import servers_report
 from pricing.reports.rows import read_rows
-from pricing.reports.server_work import is_whole_days, node_work
 from pricing.revenue import ServerRevenue, Service
 from pricing.server_economics import ServerWindow, kinds_of
 
@@ -46,26 +45,6 @@ class KnownServer:
     missing: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTokens:
-    """Work of one server in the window, and the share of it (0–1) that came to no answer."""
-
-    work: NodeWork
-    failed_ratio: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """Work of one server, the share (0–1) of it that failed, and whether it names its owners."""
-
-    work: tuple[NodeWork, ...] = ()
-    failed_ratio: Fraction = Fraction(0)
-    by_owner: bool = True
-
-
-NOTHING = Done()
-
-
 def servers_in_window(
     cursor: duckdb.DuckDBPyConnection,
     window: Window,
@@ -73,67 +52,26 @@ def servers_in_window(
     *,
     kappa: Exact = 0,
 ) -> list[ServerWindow]:
-    """Every server that earned, worked or cost something in `window`, one row a currency.
-
-    What was kept for an owner and not used is told from idle only in whole UTC days: the work of
-    tenants is kept by day.
-    """
+    """Every server that earned, worked or cost something in `window`, one row a currency."""
     services = {server.node_id: _service(server, window) for server in known}
     earned: dict[str | None, list[ServerRevenue]] = defaultdict(list)
     for row in servers_report(cursor, window, {**services}):
         earned[row.node_id].append(row)
-    done = _work_done(cursor, window, known, kappa=kappa)
+    if any(server.reserved for server in known):
+        done = owner_work(cursor, window, by=Owner.TENANT, kappa=kappa)
+    else:
+        done = whole_work(cursor, window, kappa=kappa)
     energy = node_energy(cursor, window)
     rows: list[ServerWindow] = []
     for server in known:
         node_id = server.node_id
-        base = _costed(server, window, done.get(node_id, NOTHING), energy.get(node_id), kappa=kappa)
+        base = _costed(server, window, done.get(node_id, []), energy.get(node_id), kappa=kappa)
         rows += _with_revenue(base, earned.pop(server.node_id, []))
     whole = length_seconds(window)
     for node_id, others in earned.items():
         base = ServerWindow(node_ids=(node_id or "",), stage=others[0].stage, seconds=whole)
         rows += _with_revenue(replace(base, missing=(UNREGISTERED,)), others)
     return rows
-
-
-def _work_done(
-    cursor: duckdb.DuckDBPyConnection,
-    window: Window,
-    known: Sequence[KnownServer],
-    *,
-    kappa: Exact,
-) -> dict[str, "Done"]:
-    """Work of each server: by tenant where something is reserved and the days are whole."""
-    found = {
-        node_id: Done((tokens.work,), tokens.failed_ratio, by_owner=False)
-        for node_id, tokens in node_tokens(cursor, window, kappa=kappa).items()
-    }
-    if not is_whole_days(window) or not any(server.reserved for server in known):
-        return found
-    by_node: dict[str, list[NodeWork]] = defaultdict(list)
-    for work in node_work(cursor, window):
-        by_node[work.node_id].append(work)
-    return {
-        node_id: replace(done, work=tuple(by_node[node_id]), by_owner=True)
-        for node_id, done in found.items()
-    }
-
-
-def node_tokens(
-    cursor: duckdb.DuckDBPyConnection, window: Window, *, kappa: Exact
-) -> dict[str, NodeTokens]:
-    """Work of each server in the window, by finish; its stage is the one with most of it."""
-    found: dict[str, NodeTokens] = {}
-    for row in read_rows(cursor, "node_tokens", window):
-        work = _work(row, "work", row["request_seconds"])
-        delivered, failed = (
-            _weight(row, part, kappa=kappa, stage=row["stage"]) for part in ("delivered", "failed")
-        )
-        ratio = failed / (delivered + failed) if delivered + failed else Fraction(0)
-        before = found.get(work.node_id)
-        if before is None or before.work.request_seconds <= work.request_seconds:
-            found[work.node_id] = NodeTokens(work, ratio)
-    return found
 
 
 def node_energy(
@@ -161,16 +99,13 @@ def lines_of(
     )
 
 
-def node_cost(
-    server: KnownServer, window: Window, lines: Mapping[str, Decimal], failed_ratio: Exact
-) -> NodeCost:
+def node_cost(server: KnownServer, window: Window, lines: Mapping[str, Decimal]) -> NodeCost:
     """What `use_of_node` asks: the cost without the lines that all need."""
     own = [amount for name, amount in lines.items() if name not in server.shared]
     return NodeCost(
         cost=exact_sum(own),
         seconds=seconds_in_service(server.periods, window),
         rated_tokens_per_second=server.rated_tokens_per_second,
-        failed_ratio=failed_ratio,
         reserved=server.reserved,
     )
 
@@ -192,7 +127,7 @@ def _service(server: KnownServer, window: Window) -> Service:
 def _costed(
     server: KnownServer,
     window: Window,
-    done: Done,
+    done: Sequence[NodeWork],
     joules: Mapping[datetime, float] | None,
     *,
     kappa: Exact,
@@ -210,10 +145,8 @@ def _costed(
     lines = lines_of(server, window, joules)
     if lines is None or server.costs is None:
         return base
-    cost = node_cost(server, window, lines, done.failed_ratio)
-    if not done.by_owner:
-        cost = replace(cost, reserved={})
-    kinds = kinds_of(shares_of_server(use_of_node(cost, done.work, kappa=kappa)))
+    cost = node_cost(server, window, lines)
+    kinds = kinds_of(shares_of_server(use_of_node(cost, done, kappa=kappa)))
     kinds[CostKind.SHARED] = shared_cost(server, lines)
     bought = server.costs.assets
     parts = [part for period in server.periods if (part := period.within(window))]
@@ -259,24 +192,3 @@ def _earning(base: ServerWindow, row: ServerRevenue) -> ServerWindow:
         revenue=row.amount,
         missing=(*server.missing, OTHER_CURRENCY) if other else server.missing,
     )
-
-
-def _work(row: Mapping[str, Any], part: str, seconds: float) -> NodeWork:
-    return NodeWork(
-        node_id=row["node_id"] or "",
-        stage=row["stage"],
-        owner=None,
-        input_tokens=row[f"{part}_input"],
-        cached_tokens=row[f"{part}_cached"],
-        output_tokens=row[f"{part}_output"],
-        request_seconds=seconds,
-    )
-
-
-def _weight(row: Mapping[str, Any], part: str, *, kappa: Exact, stage: str) -> Fraction:
-    """Weight of delivered or failed tokens; a unified server's count alike."""
-    uncached, cached, output = (row[f"{part}_{kind}"] for kind in ("uncached", "cached", "output"))
-    if stage == "decode":
-        return Fraction(output)
-    weight = Fraction(uncached) + Fraction(kappa) * cached
-    return weight if stage == "prefill" else weight + output

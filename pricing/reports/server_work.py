@@ -68,14 +68,9 @@ def latency_histogram(
     return {row["bucket"]: Weight(row["requests"], row["output_tokens"]) for row in rows}
 
 
-def is_whole_days(window: Window) -> bool:
-    """Whether the window is cut at UTC midnights, as the daily roll-ups are."""
-    return all(at.time() == time(0) for at in (window.start_at, window.end_at))
-
-
 def _whole_days(window: Window) -> Window:
     """The window, if it is cut at UTC midnights: the roll-up knows no smaller part of a day."""
-    if not is_whole_days(window):
+    if any(at.time() != time(0) for at in (window.start_at, window.end_at)):
         raise RequestInvalid(
             f"the window must start and end at midnight UTC, got {window.start_at} to "
             f"{window.end_at}."
