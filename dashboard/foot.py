@@ -18,7 +18,7 @@ def foot(page: Page, findings: Sequence[dict[str, Any]] | None = None) -> None:
     details = health.get("details", {})
     parts = [words("foot.as_of", at=formats.clock(page.now))]
     metered = instant(details.get("metered_through_at"))
-    settled = instant(details.get("last_settlement_at"))
+    settled = instant(details.get("settled_through_at"))
     parts.append(words("foot.metered", at=formats.moment(metered) if metered else UNKNOWN))
     parts.append(words("foot.settled", at=formats.moment(settled) if settled else UNKNOWN))
     if details.get("pending_legs"):

@@ -57,6 +57,7 @@ class Gauges:
             "unsettled_legs": row["last_ingest_seq"] - row["settled_through_seq"],
             "pending_legs": row["pending_legs"],
             "metered_through_at": _text(row["metered_through_at"]),
+            "settled_through_at": _text(row["settled_through_at"]),
         }
 
     def register(self, registry: CollectorRegistry) -> None:

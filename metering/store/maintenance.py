@@ -17,6 +17,7 @@ from metering.store.sql_text import read_sql
 from metering.windows import Window
 
 RAW_SAMPLES_KEPT: Final = timedelta(days=14)  # contract.md §1
+BUSY: Final = timedelta(hours=2)  # the newest buckets still grow: folding them would be done again
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,19 @@ ROLLUPS: Final[Mapping[str, Rollup]] = {
     "node_tenant_daily": Rollup(("day", "node_id", "stage", "tenant_id", "project_id", "model_id")),
     "node_shape_daily": Rollup(("day", "node_id", "model_id", "input_class", "cached_class")),
 }
+
+
+def tidy(store: Store, now: datetime, *, reach: timedelta) -> dict[str, int]:
+    """Fold, forget, checkpoint; how many rows each roll-up lost.
+
+    now: aware UTC. reach: how far back buckets are folded, from BUSY before the hour of `now`.
+    """
+    end_at = now.replace(minute=0, second=0, microsecond=0) - BUSY
+    fewer = fold_rollups(store, Window(end_at - reach, end_at))
+    fold_watermarks(store)
+    forget_samples(store, now)
+    checkpoint(store)
+    return fewer
 
 
 def checkpoint(store: Store) -> None:

@@ -16,6 +16,7 @@ import duckdb
 import structlog
 
 from metering.store.connect import Store
+from metering.store.maintenance import tidy
 from pricing.runs.reprice import needs_repricing, reprice_open
 from pricing.runs.sample_hours import fold_samples
 from pricing.runs.settle import Rules, settle_due, settle_new
@@ -23,6 +24,9 @@ from pricing.runs.settle import Rules, settle_due, settle_new
 LOG: Final = structlog.get_logger()
 WAKE_SECONDS: Final = 1.0  # without a call it looks for new legs this often
 DUE_EVERY: Final = timedelta(seconds=60)  # orphans and node samples
+TIDY_EVERY: Final = timedelta(hours=1)
+TIDY_REACH: Final = timedelta(days=1)
+TIDY_REACH_DAILY: Final = timedelta(days=100)  # late halves and new prices add rows to old hours
 RETRY_SECONDS: Final = 5.0  # after a failure; the batch is tried again as it was
 Answer = TypeVar("Answer")
 Task = Callable[[duckdb.DuckDBPyConnection, Rules], Any]
@@ -51,6 +55,7 @@ class Settler:
     _tasks: SimpleQueue[tuple[Task, Future[Any]]] = field(default_factory=SimpleQueue)
     _thread: threading.Thread | None = None
     _due_at: datetime | None = None
+    _tidied_at: datetime | None = None
 
     def start(self) -> None:
         """Begin settling."""
@@ -140,3 +145,12 @@ class Settler:
             settle_due(cursor, rules, now=now)
             fold_samples(cursor, now=now)
         self._due_at = now + DUE_EVERY
+        if self._tidied_at is None or now - self._tidied_at >= TIDY_EVERY:
+            self._tidy(now)
+
+    def _tidy(self, now: datetime) -> None:
+        """Once an hour the last day, once a day everything that may still change."""
+        is_new_day = self._tidied_at is not None and self._tidied_at.date() != now.date()
+        self._tidied_at = now  # first: what fails is tried again in an hour, not at once
+        fewer = tidy(self.store, now, reach=TIDY_REACH_DAILY if is_new_day else TIDY_REACH)
+        LOG.info("store_tidied", rows_folded=sum(fewer.values()))
