@@ -73,8 +73,11 @@ def settle_new(
     }
     with transaction(cursor):
         run(cursor, "settle_new_legs", values)
+        gated = count_rows(cursor, "settle_count_gateway", values) > 0
+        if gated:
+            run(cursor, "settle_add_gated", values)
         run(cursor, "settle_add_pending")
-        rows = _settle_candidates(cursor, rules, values)
+        rows = _settle_candidates(cursor, rules, values, gated=gated)
         for name in ROLLUPS_OF_LEGS:
             run(cursor, name, values)
         run(cursor, "settle_progress", values)
@@ -106,13 +109,24 @@ def settle_due(cursor: duckdb.DuckDBPyConnection, rules: Rules, *, now: datetime
 
 
 def _settle_candidates(
-    cursor: duckdb.DuckDBPyConnection, rules: Rules, values: dict[str, Any]
+    cursor: duckdb.DuckDBPyConnection,
+    rules: Rules,
+    values: dict[str, Any],
+    *,
+    gated: bool = False,
 ) -> int:
-    """Decide and persist what the candidates make; returns the request rows appended."""
+    """Decide and persist what the candidates make; returns the request rows appended.
+
+    gated: gateway records came, so legs that settled before may get another owner.
+    """
     run(cursor, "settle_hit_keys", values)
     run(cursor, "settle_current", values)
+    if gated:
+        run(cursor, "settle_current_gated", values)
     if count_rows(cursor, "settle_count_hits"):
         run(cursor, "settle_add_settled", values)
+    run(cursor, "settle_gateway_owners", values)
+    run(cursor, "settle_apply_owners")
     run(cursor, "settle_shapes")
     register_directory(cursor, rules.directory)
     register_policy(cursor, rules.policy)
@@ -206,9 +220,11 @@ def _last_seq(cursor: duckdb.DuckDBPyConnection, from_seq: int, legs_max: int) -
     return int(row[0]) if row and row[0] is not None else from_seq
 
 
-def count_rows(cursor: duckdb.DuckDBPyConnection, name: str) -> int:
+def count_rows(
+    cursor: duckdb.DuckDBPyConnection, name: str, values: dict[str, Any] | None = None
+) -> int:
     """The single number that a counting statement answers."""
-    row = run(cursor, name).fetchone()
+    row = run(cursor, name, values).fetchone()
     return int(row[0]) if row else 0
 
 

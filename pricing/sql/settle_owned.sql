@@ -97,9 +97,12 @@ named AS (
         l.* REPLACE (
             coalesce(l.tenant_id, k.tenant_id)   AS tenant_id,
             coalesce(l.project_id, k.project_id) AS project_id,
-            coalesce(c.billing_at, l.billing_at) AS billing_at
+            coalesce(c.billing_at, l.billing_at) AS billing_at,
+            l.flags | CASE WHEN g.leg_tenant_id <> g.tenant_id THEN $flag_owner_mismatch ELSE 0 END AS flags
         )
     FROM line_set AS l
+    LEFT JOIN gateway_owner AS g
+      ON g.event_id = coalesce(l.output_leg_id, l.input_leg_id)
     LEFT JOIN directory_key AS k
       ON l.tenant_id IS NULL AND k.api_key_id = l.api_key_id
     LEFT JOIN current_request AS c

@@ -131,6 +131,7 @@ CREATE TABLE pending (                           -- halves that wait for the oth
     event_id               UUID NOT NULL,
     content_hash           UUID NOT NULL,
     key_hash               UBIGINT,
+    engine_request_id      VARCHAR,
     stage                  VARCHAR NOT NULL,
     operation              VARCHAR,
     join_key               VARCHAR,
