@@ -1,0 +1,121 @@
+"""Closing, issuing, correcting and proving a month through the API; and who may see what (C09)."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from pricing.scope import Role
+from tests.pricing.api.conftest import furnish
+
+NOVEMBER = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def closed(house):
+    """October is closed: t-alder owes 10 CNY, t-birch 99 CNY; both drafts."""
+    furnish(house)
+    house.clock.now = NOVEMBER
+    answer = house.send("POST", "/v1/close", json={"month": "2026-10"})
+    assert answer.status_code == 200, answer.text
+    house.report = answer.json()
+    house.keys = {name: house.key(Role.TENANT, tenant_id=name) for name in ("t-alder", "t-birch")}
+    return house
+
+
+def post(house, number, what, **body):
+    """A POST on a document; its JSON."""
+    answer = house.send("POST", f"/v1/invoices/{number}/{what}", json=body or None)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_close_makes_drafts_and_lists_what_it_leaves(closed):
+    """10 and 99 requests at 1.00 CNY; one request names no tenant."""
+    made = {
+        each["tenant_id"]: each["documents"][0]["net_amount"] for each in closed.report["tenants"]
+    }
+    assert made == {"t-alder": "10", "t-birch": "99"}
+    (left,) = closed.report["not_invoiced"]
+    assert (left["reason"], left["amount_max"]) == ("unattributed", "1")
+    again = closed.send("POST", "/v1/close", json={"month": "2026-10"}).json()
+    assert {each["outcome"] for each in again["tenants"]} == {"already_closed"}
+
+
+def test_accepting_needs_a_reason(house):
+    """422, and nothing is closed."""
+    asked = {"month": "2026-10", "accept": ["node:p01"]}
+    assert house.send("POST", "/v1/close", json=asked).status_code == 422
+
+
+def test_an_issued_document_is_printed_the_same_for_ever(closed):
+    """PDF, XLSX and CSV are kept; each re-print gives their bytes."""
+    assert post(closed, "INV-000001", "issue")["state"] == "final"
+    for kind in ("pdf", "xlsx", "csv", "focus"):
+        first, second = (closed.get(f"/v1/invoices/INV-000001/documents/{kind}") for _ in range(2))
+        assert (first.status_code, first.content) == (200, second.content)
+        assert first.headers["etag"] == second.headers["etag"]
+
+
+def test_an_auditor_finds_it_whole(closed):
+    """Every check of the document, from its hash to the legs."""
+    post(closed, "INV-000001", "issue")
+    found = closed.get("/v1/invoices/INV-000001/verification").json()
+    assert found["is_whole"]
+    assert [check["name"] for check in found["checks"]] == [
+        *("content", "chain", "documents", "lines", "digest", "legs")
+    ]
+
+
+def test_tax_and_buyer_come_with_a_new_draft(closed):
+    """Void with `again`: 6 % of 10.00 is 0.60."""
+    changes = {"tax_rate": "0.06", "legal_name": "Alder GmbH", "language": "zh"}
+    closed.send("PATCH", "/v1/tenants/t-alder/billing", json=changes)
+    closed.send("PATCH", "/v1/issuers/house", json={"legal_name": "云算", "tax_id": "9131"})
+    made = post(closed, "INV-000001", "void", reason="no tax", again=True)
+    found = closed.get(f"/v1/invoices/{made['number']}").json()
+    assert (found["number"], found["gross_amount"]) == ("INV-000003", "10.6")
+    assert (found["buyer"]["legal_name"], found["seller"]["legal_name"]) == ("Alder GmbH", "云算")
+
+
+def test_a_final_invoice_is_credited_and_paid_ones_are_noted(closed):
+    """The note takes everything back; a final one cannot be voided."""
+    for number in ("INV-000001", "INV-000002"):
+        post(closed, number, "issue")
+    body = {"reason": "x"}
+    assert closed.send("POST", "/v1/invoices/INV-000001/void", json=body).status_code == 409
+    assert post(closed, "INV-000001", "credit", reason="wrong buyer")["gross_amount"] == "-10"
+    paid = post(closed, "INV-000002", "payment", state="paid", reason="bank")
+    assert (paid["payment"], paid["state"]) == ("paid", "final")
+
+
+def test_a_dispute_comes_back_on_the_next_invoice(closed):
+    """3.20 of line 1 is given back in November, once; more than the line is refused."""
+    post(closed, "INV-000001", "issue")
+    asked = {"number": "INV-000001", "position": 1, "amount": "4.00", "reason": "outage"}
+    made = closed.send("POST", "/v1/disputes", json=asked)
+    assert made.status_code == 201, made.text
+    decision = {"credited": "3.20", "reason": "agreed"}
+    path = f"/v1/disputes/{made.json()['dispute_id']}/decisions"
+    assert closed.send("POST", path, json=decision).json()["state"] == "credited"
+    closed.clock.now = datetime(2026, 12, 1, 1, tzinfo=UTC)
+    report = closed.send("POST", "/v1/close", json={"month": "2026-11"}).json()
+    (document,) = report["tenants"][0]["documents"]
+    assert Decimal(document["net_amount"]) == Decimal("-3.20")
+    (line,) = closed.get(f"/v1/invoices/{document['number']}").json()["lines"]
+    assert (line["kind"], line["corrects_number"]) == ("dispute", "INV-000001")
+
+
+def test_a_tenant_sees_its_own_issued_invoices_alone(closed):
+    """C09: list, detail, documents and verification; a draft is nobody's but the house's."""
+    alder, birch = closed.keys["t-alder"], closed.keys["t-birch"]
+    assert closed.get("/v1/invoices", key=alder).json()["items"] == []
+    for number in ("INV-000001", "INV-000002"):
+        post(closed, number, "issue")
+    listed = closed.get("/v1/invoices", key=alder).json()["items"]
+    assert [each["gross_amount"] for each in listed] == ["10"]
+    assert closed.get("/v1/invoices?tenant_id=t-birch", key=alder).status_code == 403
+    for path in ("", "/verification", "/documents/pdf"):
+        assert closed.get(f"/v1/invoices/INV-000002{path}", key=alder).status_code == 404
+        assert closed.get(f"/v1/invoices/INV-000002{path}", key=birch).status_code == 200
+    assert closed.send("POST", "/v1/invoices/INV-000001/issue", key=alder).status_code == 403
