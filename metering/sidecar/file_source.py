@@ -14,6 +14,7 @@ from metering.sidecar.cursor import CursorFile, TailCursor
 from metering.sidecar.lane import Intake
 from metering.sidecar.part import leg_parts
 from metering.sidecar.tail import TailedFolder, TailLimits
+from metering.sources import usage_ndjson
 from metering.sources.record import NodeIdentity
 
 SCAN_SHARE_MAX = 0.02  # of one core: a folder of ten thousand old files is listed less often
@@ -32,6 +33,8 @@ class FileSource:
         self.trouble = ""  # why the folder cannot be read now
         self._cursor_file = CursorFile(state_dir / f"{config.name}.cursor")
         self._reader = LegReader(config.kind, node)
+        if config.kind == usage_ndjson.FORMAT:
+            self._reader.parse = usage_ndjson.parse_followed
         self._limits, self._clock = limits, clock
         self._tail = TailedFolder(
             Path(config.dir),

@@ -55,6 +55,23 @@ def parse(record: bytes, node: NodeIdentity, position: str, *, ordinal: int = 0)
     return row
 
 
+def parse_followed(record: bytes, node: NodeIdentity, position: str) -> Row | None:
+    """`parse` for a file that still grows: a line must carry an id.
+
+    Without one the identical lines of a file are told apart by their order, which nobody knows who
+    goes on in the middle of it. Raises UsageInvalid.
+    """
+    row = parse(record, node, position)
+    if row is not None and not is_foreign(row) and not carries_id(row):
+        raise UsageInvalid(
+            "request_id",
+            f"missing: a line of a file that is followed carries one of event_id, request_id, "
+            f"{', '.join(_ID_FIELDS[1:])}, or a second request could not be told from a repeat; "
+            f"once the file is finished: tokentill import {FORMAT} FILE",
+        )
+    return row
+
+
 def usage_row(record: bytes, position: str, *, ordinal: int = 0) -> Row | None:
     """The row of one line as it stands; None for an empty one.
 

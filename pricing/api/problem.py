@@ -18,9 +18,14 @@ TYPE_PREFIX: Final = "urn:tokentill:problem:"  # stable; docs/api/errors.md list
 ERRORS_LISTED_MAX: Final = 20
 INTERNAL_REMEDY: Final = PricingError.remedy
 REMEDIES: Final = {
+    403: "Use the key of that node, or one that may write for every node.",
     404: "Check the path; /openapi.json lists every route.",
     405: "Use one of the methods in the Allow header; /openapi.json lists every route.",
     413: "Send less at once, or raise server.body_bytes_max.",
+    415: "Send one of the content types that are named; docs/wire.md describes each.",
+    429: "Wait for the seconds in Retry-After, then send the same again.",
+    503: "Send the same again later. /health/ready says what is wrong; 'tokentill doctor' looks at "
+    "the disk.",
 }
 log = structlog.get_logger()
 

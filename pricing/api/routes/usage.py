@@ -24,7 +24,7 @@ from pricing.reports.usage_report import (
 router = APIRouter(tags=["usage"])
 Reading = Annotated[Call, may("usage:read")]
 Charging = Annotated[Call, may("chargeback:read")]
-Disposition = Literal["billed", "unpriced", "held", "undelivered", "cost"]
+Disposition = Literal["billed", "unpriced", "held", "undelivered", "expired", "cost"]
 AMOUNT = Field(description="owed where billed, else the least that is at stake", examples=["0.2"])
 AMOUNT_MAX = Field(description="the same where billed, else the most that is at stake")
 

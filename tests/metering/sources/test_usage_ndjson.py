@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from metering.errors import UsageInvalid
 from metering.sources import parse_line
 from metering.sources.record import NodeIdentity, Row
-from metering.sources.usage_ndjson import is_foreign, read_usage, usage_row
+from metering.sources.usage_ndjson import is_foreign, parse_followed, read_usage, usage_row
 from metering.usage import COUNT_MAX, event_id
 from metering.wire import to_batch
 
@@ -210,3 +210,13 @@ def test_any_bytes_are_read_or_refused(line: bytes) -> None:
     """Random input is refused, or empty."""
     result = outcome(line)
     assert result is None or isinstance(result, UsageInvalid)
+
+
+@pytest.mark.parametrize("name", ["event_id", "request_id", "engine_request_id"])
+def test_a_followed_file_needs_one_id(name: str) -> None:
+    """Whoever goes on in the middle of a file cannot count identical lines: an id must be there."""
+    node = NodeIdentity(node_id="p1", stage="prefill", model_id="glm-5.2")
+    with pytest.raises(UsageInvalid, match="tokentill import usage_ndjson"):
+        parse_followed(record(request_id=...), node, "f:0")
+    one_id = record(**({"request_id": ...} | {name: "x1"}))
+    assert parse_followed(one_id, node, "f:0") is not None
