@@ -14,9 +14,7 @@ from pricing.api.openapi import completed
 from pricing.api.problem import Problem
 from pricing.api.routes import (
     attribution,
-    billing,
     capacity,
-    close,
     cost_centres,
     cost_chargeback,
     disputes,

@@ -35,6 +35,9 @@ HITS: Final = "91-two-questions-with-opposite-answers"
 BREAK_EVENS: Final = "92-break-evens"
 KAPPA: Final = "93-κ-measured-estimate"
 SERVICE_LEVELS: Final = "11-service-levels"
+SERVERS: Final = "121-servers"
+REPLACEMENT: Final = "122-other-hardware"
+KV_LINKS: Final = "124-kv-transfer"
 
 
 def figure(unit: str, formula: str, description: str = "", **field: Any) -> Any:
@@ -46,12 +49,13 @@ def figure(unit: str, formula: str, description: str = "", **field: Any) -> Any:
 
 def about(shape: type[BaseModel], window: Window) -> dict[str, Any]:
     """What the answer says of all its rows: the window, and each figure's unit and formula."""
+    return {"start_at": window.start_at, "end_at": window.end_at, "figures": meanings(shape)}
+
+
+def meanings(shape: type[BaseModel]) -> dict[str, dict[str, str]]:
+    """Unit and formula of each figure of `shape`, by name."""
     return {
-        "start_at": window.start_at,
-        "end_at": window.end_at,
-        "figures": {
-            name: {"unit": extra[UNIT], "formula": extra[FORMULA]} for name, extra in _extras(shape)
-        },
+        name: {"unit": extra[UNIT], "formula": extra[FORMULA]} for name, extra in _extras(shape)
     }
 
 

@@ -18,9 +18,11 @@ from pricing.estimates.case_file import CASE_LENGTH_MAX, REMEDY, reasons
 from pricing.kv_transfer import link_gbps, link_use
 from pricing.plausibility import compute_share, memory_finding, speed_finding, throughput_finding
 
-Positive = Annotated[Decimal, Field(gt=0, allow_inf_nan=False)]
-Amount = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
-Ratio = Annotated[Decimal, Field(ge=0, le=1)]
+# bounds of what a person can mean; beyond them a float could not show the answer
+LARGEST = {"le": Decimal("1e24"), "max_digits": 60, "allow_inf_nan": False}
+Positive = Annotated[Decimal, Field(gt=0, ge=Decimal("1e-12"), **LARGEST)]
+Amount = Annotated[Decimal, Field(ge=0, **LARGEST)]
+Ratio = Annotated[Decimal, Field(ge=0, le=1, max_digits=60)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
@@ -41,7 +43,7 @@ class _Replaced(_Table):
 class _Pool(_Table):
     demand_tokens_per_second: Amount
     classes: Annotated[list[_Class], Field(min_length=1, max_length=64)]
-    target_utilization: Annotated[Decimal, Field(gt=0, le=1)]
+    target_utilization: Annotated[Decimal, Field(gt=0, ge=Decimal("1e-6"), le=1)]
     servers_per_instance: Annotated[int, Field(ge=1, le=1_000)] = 1
     spare_instances: Count = 0
     cost_per_server_month: Amount | None = None
@@ -66,7 +68,9 @@ class _Benchmark(_Table):
     tokens_per_second_per_user: Positive | None = None
 
 
-class _Sheet(_Table):
+class Sheet(_Table):
+    """A capacity sheet: docs/roi.md lists every key."""
+
     name: Annotated[str, Field(min_length=1, max_length=200)]
     prefill: _Pool
     decode: _Pool
@@ -82,15 +86,19 @@ def capacity_report(text: str, *, name_of_file: str) -> dict[str, Any]:
     if len(text) > CASE_LENGTH_MAX:
         raise ConfigInvalid(f"{name_of_file} is longer than {CASE_LENGTH_MAX} characters.")
     try:
-        sheet = _Sheet.model_validate(tomllib.loads(text, parse_float=Decimal))
-        pools = {"prefill": _pool(sheet.prefill), "decode": _pool(sheet.decode)}
-        links = None if sheet.kv is None else _links(sheet, sheet.kv, pools)
+        return sheet_report(Sheet.model_validate(tomllib.loads(text, parse_float=Decimal)))
     except tomllib.TOMLDecodeError as error:
         raise ConfigInvalid(f"{name_of_file} is no TOML: {error}.", remedy=REMEDY) from error
     except ValidationError as error:
         raise ConfigInvalid(f"{name_of_file}: {reasons(error)}.", remedy=REMEDY) from error
     except ValueError as error:
         raise ConfigInvalid(f"{name_of_file}: {error}.", remedy=REMEDY) from error
+
+
+def sheet_report(sheet: Sheet) -> dict[str, Any]:
+    """The same of a sheet that was read. Raises ValueError for shares that are not a whole."""
+    pools = {"prefill": _pool(sheet.prefill), "decode": _pool(sheet.decode)}
+    links = None if sheet.kv is None else _links(sheet, sheet.kv, pools)
     return {
         "name": sheet.name,
         "pools": pools,
@@ -145,7 +153,7 @@ def _replaces(
     }
 
 
-def _links(sheet: _Sheet, kv: _Kv, pools: dict[str, Any]) -> dict[str, Any]:
+def _links(sheet: Sheet, kv: _Kv, pools: dict[str, Any]) -> dict[str, Any]:
     """Gbit/s that a server of each pool moves, and the share of its ports."""
     moved = Fraction(sheet.prefill.demand_tokens_per_second) * (
         1 - Fraction(kv.prefix_on_decode_ratio)

@@ -1,0 +1,134 @@
+"""/v1/slo: who met a latency limit, by request, by token and by revenue."""
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from pricing.api.call import Call, may
+from pricing.api.cost_assumptions import Ratio
+from pricing.api.figures import LEDGER, MONEY, RATIO, SECONDS, SERVICE_LEVELS, about, figure
+from pricing.api.representation import LIST_CONTENT, many
+from pricing.api.shapes import Amount, Report, Shown, Text
+from pricing.api.windows import WindowQuery, until_now
+from pricing.errors import RequestInvalid
+from pricing.reports.service_levels import (
+    GroupBy,
+    Levels,
+    LevelsQuery,
+    Measure,
+    Stage,
+    service_levels,
+)
+from pricing.reports.usage_report import HOUR, INTERVALS_MAX, check_edges
+from pricing.slo import Share
+
+router = APIRouter(tags=["economics"])
+Reading = Annotated[Call, may("economics:read")]
+LIMIT_MAX = 86_400  # seconds
+PER_SECOND = "requests per second"
+
+
+class LevelsAsked(WindowQuery):
+    """Which window, which latency, and the limit that was promised."""
+
+    measure: Measure = Field("ttft", description="ttft, tpot, e2e or queue; no engine tells itl")
+    limit_seconds: Annotated[float, Field(gt=0, le=LIMIT_MAX)] = Field(examples=[6.0])
+    target: Ratio = Field(Decimal("0.99"), description="share that was promised to meet it")
+    stage: Stage = Field("delivering", description="whose clock: decode and unified, or prefill")
+    group_by: GroupBy = "all"
+    model_id: Text | None = None
+    pool: Text | None = None
+    node_id: Text | None = None
+
+
+class LevelsRow(Shown):
+    """One group. A bucket that the limit cuts lies on either side: a share has low and high."""
+
+    group: str | None = Field(description="model, pool, node, hour, day or 'all'")
+    requests: int = figure("requests", SERVICE_LEVELS, "measured")
+    failed_requests: int = figure("requests", SERVICE_LEVELS, "errors, refusals, no answer: missed")
+    output_tokens: int = figure("tokens", SERVICE_LEVELS)
+    p50_seconds: float | None = figure(SECONDS, SERVICE_LEVELS, "upper bound of its bucket")
+    p90_seconds: float | None = figure(SECONDS, SERVICE_LEVELS, "upper bound of its bucket")
+    p99_seconds: float | None = figure(SECONDS, SERVICE_LEVELS, "upper bound of its bucket")
+    by_request_low: float | None = figure(RATIO, SERVICE_LEVELS, "share that surely met it")
+    by_request_high: float | None = figure(RATIO, SERVICE_LEVELS)
+    by_token_low: float | None = figure(RATIO, SERVICE_LEVELS, "of output tokens")
+    by_token_high: float | None = figure(RATIO, SERVICE_LEVELS)
+    by_revenue_low: float | None = figure(RATIO, SERVICE_LEVELS, "of revenue; an estimate")
+    by_revenue_high: float | None = figure(RATIO, SERVICE_LEVELS)
+    goodput_low: float | None = figure(PER_SECOND, SERVICE_LEVELS, "that met the limit")
+    goodput_high: float | None = figure(PER_SECOND, SERVICE_LEVELS)
+    is_met: bool | None = Field(description="by request; null: the bucket of the limit decides")
+    currency: str | None = Field(description="null: several, or nothing was billed")
+    revenue: Amount | None = figure(MONEY, LEDGER, "of the group's requests, by billing instant")
+    revenue_at_risk: Amount | None = figure(MONEY, SERVICE_LEVELS, "of those that may have missed")
+
+
+@router.get(
+    "/v1/slo",
+    summary="Read service levels",
+    response_model=Report[LevelsRow],
+    responses=LIST_CONTENT,
+)
+def get_levels(call: Reading, asked: Annotated[LevelsAsked, Query()]) -> Response:
+    """Attainment by request, by token and by revenue, goodput and revenue at risk.
+
+    Histograms are added and then read; percentiles are never averaged. Latencies count by finish,
+    money by billing instant. A request is measured once, on the server that delivered it.
+    """
+    window = asked.window()
+    check_edges(window, [window], HOUR)
+    if asked.group_by == "hour" and (window.end_at - window.start_at) / HOUR > INTERVALS_MAX:
+        raise RequestInvalid(
+            f"The window has more than {INTERVALS_MAX:,} hours.",
+            remedy="Ask for a shorter window, or group_by=day.",
+        )
+    passed = until_now(window, call.at)
+    query = LevelsQuery(**asked.model_dump(include=set(LevelsQuery.__dataclass_fields__)))
+    rows = call.usage(lambda cursor: service_levels(cursor, passed, query))
+    shown = [_row(row, asked.target) for row in rows]
+    return many(call.request, LevelsRow, shown, beside=about(LevelsRow, passed))
+
+
+def _row(row: Levels, target: Decimal) -> dict[str, Any]:
+    weights = row.histogram.values()
+    shares = {
+        "by_request": row.met.by_request,
+        "by_token": row.met.by_token,
+        "by_revenue": row.met.by_revenue,
+        "goodput": row.met.goodput,
+    }
+    return {
+        "group": row.group,
+        "requests": sum(weight.requests for weight in weights),
+        "failed_requests": row.failed_requests,
+        "output_tokens": sum(weight.output_tokens for weight in weights),
+        **{f"p{n}_seconds": row.percentile(Fraction(n, 100)) for n in (50, 90, 99)},
+        **{f"{name}_{end}": value for name, s in shares.items() for end, value in _ends(s).items()},
+        "is_met": _is_met(row.met.by_request, target),
+        "currency": row.currency,
+        "revenue": row.revenue,
+        "revenue_at_risk": row.met.revenue_at_risk,
+    }
+
+
+def _ends(share: Share) -> dict[str, float | None]:
+    low, high = share.low, share.high
+    return {
+        "low": None if low is None else float(low),
+        "high": None if high is None else float(high),
+    }
+
+
+def _is_met(share: Share, target: Decimal) -> bool | None:
+    """Compared as exact ratios, before anything is rounded."""
+    if share.low is None or share.high is None:
+        return None
+    if share.low >= Fraction(target):
+        return True
+    return False if share.high < Fraction(target) else None

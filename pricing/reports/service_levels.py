@@ -1,0 +1,110 @@
+"""Service levels of a window by group: histograms, failures and money (docs/formulas.md §11)."""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Literal
+
+import duckdb
+
+from metering.windows import Window
+from pricing.calendar_time import SECONDS_PER_HOUR, length_seconds
+from pricing.formula import SECONDS_PER_DAY, Exact
+from pricing.reports.rows import read_rows
+from pricing.slo import Attainment, Histogram, Weight, attainment, percentile_seconds, with_revenue
+
+GroupBy = Literal["all", "model", "pool", "node", "hour", "day"]
+Measure = Literal["ttft", "tpot", "e2e", "queue"]
+Stage = Literal["delivering", "prefill"]
+SECONDS_OF: dict[GroupBy, int] = {"hour": SECONDS_PER_HOUR, "day": SECONDS_PER_DAY}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelsQuery:
+    """What is asked. stage: whose clock; delivering: decode and unified servers."""
+
+    measure: Measure
+    limit_seconds: float
+    stage: Stage = "delivering"
+    group_by: GroupBy = "all"
+    model_id: str | None = None
+    pool: str | None = None
+    node_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """One group: who met the limit, percentiles in seconds, what was billed (one currency)."""
+
+    group: str | None
+    histogram: Histogram
+    failed_requests: int
+    currency: str | None
+    revenue: Decimal | None
+    met: Attainment
+
+    def percentile(self, ratio: Exact) -> float | None:
+        """Upper bound in seconds of the bucket that holds the request at `ratio`."""
+        return percentile_seconds(self.histogram, ratio)
+
+
+def service_levels(
+    cursor: duckdb.DuckDBPyConnection, window: Window, query: LevelsQuery
+) -> list[Levels]:
+    """Levels of each group of the query; money where all of a group was billed in one currency."""
+    asked = {
+        "group_by": query.group_by,
+        "model_id": query.model_id,
+        "pool": query.pool,
+        "node_id": query.node_id,
+    }
+    histograms: dict[str | None, dict[int, Weight]] = defaultdict(dict)
+    counts = read_rows(
+        cursor, "latency_groups", window, measure=query.measure, stage=query.stage, **asked
+    )
+    for row in counts:
+        weight = Weight(row["requests"], row["output_tokens"])
+        histograms[row["group_name"]][row["bucket"]] = weight
+    failed: dict[str | None, int] = defaultdict(int)
+    money: dict[str | None, dict[str, Decimal]] = defaultdict(dict)
+    for row in read_rows(cursor, "slo_money", window, **asked):
+        failed[row["group_name"]] += row["failed_requests"]
+        if row["currency"] is not None and row["amount"]:
+            money[row["group_name"]][row["currency"]] = row["amount"]
+    delivering = query.stage == "delivering"
+    return [
+        _levels(
+            group,
+            query,
+            histograms.get(group, {}),
+            seconds=SECONDS_OF.get(query.group_by) or length_seconds(window),
+            failed=failed[group] if delivering else 0,
+            money=money[group] if delivering else {},
+        )
+        for group in sorted({*histograms, *failed}, key=lambda name: name or "")
+        if histograms.get(group) or failed[group]
+    ]
+
+
+def _levels(
+    group: str | None,
+    query: LevelsQuery,
+    histogram: Histogram,
+    *,
+    seconds: Exact,
+    failed: int,
+    money: dict[str, Decimal],
+) -> Levels:
+    currency, revenue = next(iter(money.items())) if len(money) == 1 else (None, None)
+    seen = histogram if revenue is None else with_revenue(histogram, revenue)
+    met = attainment(seen, query.limit_seconds, window_seconds=seconds, failed_requests=failed)
+    if not histogram:  # only failures: nothing met the limit, and no money hangs on it
+        met = replace(met, revenue_at_risk=None)
+    return Levels(
+        group=group,
+        histogram=histogram,
+        failed_requests=failed,
+        currency=currency,
+        revenue=revenue,
+        met=met,
+    )

@@ -1,0 +1,100 @@
+"""/v1/slo and /v1/capacity: service levels from legs to shares, and a sheet as JSON."""
+
+import json
+import tomllib
+
+import pytest
+
+from tests.pricing.api.conftest import BOOK, leg, open_house
+from tests.pricing.api.test_economics import DAY, half
+
+LIMIT = {"measure": "ttft", "limit_seconds": 2}
+
+
+@pytest.fixture(scope="module")
+def served(ledger_template, tmp_path_factory):
+    """Eight answers of 100 tokens within 1 s, one of 1,100 tokens after 30 s, one error.
+
+    Input is free of hits: 500,000 tokens at 2.00 are 1 CNY each; 100 tokens of output 0.0008.
+    """
+    with open_house(ledger_template, tmp_path_factory.mktemp("slo")) as made:
+        made.send("POST", "/v1/prices", json={"toml": BOOK})
+        fast = [leg(i, "t-alder", ttft_seconds=1.0, output_tokens=100) for i in range(8)]
+        slow = leg(8, "t-alder", ttft_seconds=30.0, output_tokens=1_100)
+        made.settle(*fast, slow, leg(9, "t-alder", status="error"))
+        yield made
+
+
+def levels(house, **params):
+    answer = house.get("/v1/slo", params=DAY | LIMIT | params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["items"]
+
+
+def test_a_limit_is_met_by_request_by_token_and_by_revenue(served):
+    """8 of 10 requests (the error missed), 800 of 1,900 tokens."""
+    (row,) = levels(served)
+    assert (row["requests"], row["failed_requests"]) == (9, 1)
+    assert row["by_request_low"] == row["by_request_high"] == 0.8
+    assert row["by_token_low"] == pytest.approx(800 / 1_900)
+    assert row["is_met"] is False
+
+
+def test_revenue_at_risk_is_what_may_have_missed(served):
+    """9 CNY of input and 0.0152 of output, spread by output tokens: 1,100 of 1,900 are at risk."""
+    (row,) = levels(served)
+    assert (row["currency"], row["revenue"]) == ("CNY", "9.0152")
+    assert float(row["revenue_at_risk"]) == pytest.approx(9.0152 * 1_100 / 1_900)
+
+
+def test_percentiles_are_read_from_the_added_counts(served):
+    """The ninth of nine took 30 s: P99 is its bucket's bound, at most 9 % above."""
+    (row,) = levels(served)
+    assert 1.0 <= row["p50_seconds"] <= 1.0 * 2 ** (1 / 8)
+    assert 30.0 <= row["p99_seconds"] <= 30.0 * 2 ** (1 / 8)
+
+
+@pytest.mark.parametrize("group_by", ["model", "pool", "node", "hour", "day"])
+def test_groups_hold_the_same_requests(served, group_by):
+    """Nine measured and one failed, however they are told apart."""
+    rows = levels(served, group_by=group_by)
+    assert sum(row["requests"] + row["failed_requests"] for row in rows) == 10
+
+
+def test_a_pair_counts_once(house):
+    """Both halves time the first token; the decode half delivered it."""
+    house.send("POST", "/v1/prices", json={"toml": BOOK})
+    house.settle(
+        half(1, "prefill", "p01", ttft_seconds=1.0), half(1, "decode", "d01", ttft_seconds=1.5)
+    )
+    (row,) = levels(house)
+    assert (row["requests"], row["by_request_low"]) == (1, 1.0)
+    (row,) = levels(house, stage="prefill", limit_seconds=0.5)
+    assert (row["requests"], row["by_request_high"], row["revenue"]) == (1, 0.0, None)
+
+
+def test_what_no_engine_tells_is_refused(served):
+    """No record of a request holds its inter-token latencies."""
+    answer = served.get("/v1/slo", params=DAY | LIMIT | {"measure": "itl"})
+    assert answer.status_code == 422
+
+
+def test_the_sheet_of_the_docs_as_json(furnished, root):
+    """docs/examples/capacity_sheet.toml: 260,000 tok/s at 0.8 of T_eq are 3.996, so 4 servers."""
+    text = (root / "docs/examples/capacity_sheet.toml").read_text(encoding="utf-8")
+    sheet = json.loads(json.dumps(tomllib.loads(text)))
+    answer = furnished.send("POST", "/v1/capacity", json=sheet)
+    assert answer.status_code == 200, answer.text
+    pools = answer.json()["pools"]
+    assert pools["prefill"]["servers"] == 4
+    assert pools["prefill"]["servers_exact"] == pytest.approx(
+        260_000 / 0.8 * (0.5 / 95_920.5 + 0.3 / 80_000 + 0.2 / 60_000)
+    )
+
+
+def test_shares_that_are_no_whole_are_refused(furnished, root):
+    """0.5 + 0.3 + 0.3: 422 that says so."""
+    sheet = tomllib.loads((root / "docs/examples/capacity_sheet.toml").read_text(encoding="utf-8"))
+    sheet["prefill"]["classes"][2]["token_share"] = 0.3
+    answer = furnished.send("POST", "/v1/capacity", json=sheet)
+    assert (answer.status_code, "sum to 1" in answer.json()["detail"]) == (422, True)
