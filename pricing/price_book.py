@@ -182,6 +182,17 @@ class Catalogue:
                     remedy="Publish that book first, or correct the contract.",
                 )
 
+    def trying(self, book: Book) -> "Catalogue":
+        """The same books with `book` in the place of the one of its name, else of the default."""
+        others = [each.book for name, each in self._indexes.items() if name != book.name]
+        replaces = len(others) < len(self._indexes)
+        return Catalogue([*others, book], self._default.book.name if replaces else book.name)
+
+    def contract_tenants(self) -> frozenset[str]:
+        """Tenants with prices of their own."""
+        tenants = self._default.contracts
+        return frozenset(tenant for tenant in tenants if tenant is not None)
+
     def quote(self, query: PriceQuery) -> Quote:
         """What `query` pays per million tokens, in the currency of the book that decides."""
         force = self.in_force(query)

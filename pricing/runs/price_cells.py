@@ -1,6 +1,6 @@
 """The catalogue as a table of cells for the settler's join (pricing/price_grid.py)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -81,6 +81,10 @@ class PriceCells:
 
     def register(self, cursor: duckdb.DuckDBPyConnection) -> None:
         """Make price_cell for the batch in table owned, and insert the price keys it may use."""
+        insert_price_keys(cursor, self.register_cells(cursor))
+
+    def register_cells(self, cursor: duckdb.DuckDBPyConnection) -> dict[int, PriceKey]:
+        """Make price_cell for the batch in table owned; the price keys it may use, not stored."""
         cases = [_case(row) for row in run(cursor, "settle_price_cases").fetchall()]
         rows: list[dict[str, Any]] = []
         keys: dict[int, PriceKey] = {}
@@ -90,7 +94,7 @@ class PriceCells:
                 if cell.price is not None:
                     keys[cell.price.id] = cell.price
         cursor.register("price_cell", pa.Table.from_pylist(rows, schema=CELL_SCHEMA))
-        insert_price_keys(cursor, keys)
+        return keys
 
     def _cells(self, case: Case) -> tuple[Cell, ...]:
         if case not in self._known:
@@ -111,10 +115,15 @@ def insert_price_keys(cursor: duckdb.DuckDBPyConnection, keys: dict[int, PriceKe
     """Insert those keys that the store does not have yet; keys are immutable."""
     if not keys:
         return
-    rows = [_key_row(number, key) for number, key in keys.items()]
-    cursor.register("new_price_key", pa.Table.from_pylist(rows, schema=KEY_SCHEMA))
+    cursor.register("new_price_key", price_key_table(keys))
     run(cursor, "insert_price_keys")
     cursor.unregister("new_price_key")
+
+
+def price_key_table(keys: Mapping[int, PriceKey]) -> pa.Table:
+    """The keys as rows of table price_key."""
+    rows = [_key_row(number, key) for number, key in keys.items()]
+    return pa.Table.from_pylist(rows, schema=KEY_SCHEMA)
 
 
 def _case(row: Iterable[Any]) -> Case:

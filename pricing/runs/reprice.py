@@ -62,6 +62,7 @@ def reprice_day(
     values = settle_values(rules, now, settle_seq + 1) | {
         "start_at": start,
         "end_at": start + timedelta(days=1),
+        "with_adjustments": False,
         "cause": "repriced",
     }
     with transaction(cursor):

@@ -1,0 +1,17 @@
+-- price_effects: what re-rating changed, by tenant and currency, from the reversals that it wrote
+-- grain:  tenant_id, currency (NULL: requests without a price)
+-- units:  requests; amounts exact, in `currency`
+-- window: settled_at in [$start_at, $end_at); $end_at NULL: until now
+SELECT
+    tenant_id, currency,
+    coalesce(sum(request_count) FILTER (sign = 1), 0)::BIGINT                               AS requests,
+    coalesce(sum(request_count) FILTER (sign = 1 AND disposition = 'unpriced'), 0)::BIGINT  AS unpriced,
+    coalesce(sum(amount) FILTER (sign = -1 AND disposition = 'billed'), 0)::DECIMAL(38, 15) AS amount_before,
+    coalesce(sum(amount) FILTER (sign = 1 AND disposition = 'billed'), 0)::DECIMAL(38, 15)  AS amount_after
+FROM request_money
+WHERE cause = 'repriced'
+  AND settled_at >= $start_at
+  AND ($end_at IS NULL OR settled_at < $end_at)
+GROUP BY tenant_id, currency
+HAVING requests > 0 OR amount_before <> 0
+ORDER BY tenant_id, currency
