@@ -14,7 +14,9 @@ from pricing.api.openapi import completed
 from pricing.api.problem import Problem
 from pricing.api.routes import (
     attribution,
+    billing,
     capacity,
+    close,
     cost_centres,
     cost_chargeback,
     disputes,
