@@ -62,6 +62,7 @@ def _flags(host: str, port: int) -> list[str]:
         "--server.fileWatcherType=none",
         "--browser.gatherUsageStats=false",
         "--client.toolbarMode=minimal",
+        "--client.disableDataExport=true",  # its files are rounded as shown; ours are exact
         "--client.showErrorDetails=none",
     ]
 

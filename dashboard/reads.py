@@ -15,7 +15,15 @@ TIMEOUT_SECONDS: Final = 20.0
 PARALLEL_MAX: Final = 8
 CLIENTS_MAX: Final = 64
 ENTRIES_MAX: Final = 256
-FORBIDDEN: Final = 403
+NOT_FOR_THIS_KEY: Final = frozenset({403, 404})  # forbidden, or an older server
+HOUR: Final = {"start_at": "2026-01-01T00:00:00Z", "end_at": "2026-01-01T01:00:00Z"}
+BEFORE: Final = {"before_start_at": "2025-12-31T00:00:00Z", "before_end_at": HOUR["start_at"]}
+PROBES: Final[dict[str, dict[str, Any]]] = {  # what the cheapest question to a route must say
+    "/v1/economics/servers": HOUR,
+    "/v1/economics/variance": HOUR | BEFORE,
+    "/v1/reconciliation": HOUR,
+    "/v1/slo": HOUR | {"limit_seconds": 1},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +91,9 @@ def _allowed(credential: str, paths: tuple[str, ...], _reader: Reader) -> frozen
 
 def _may(client: Client, path: str) -> bool:
     try:
-        client.get(path, limit=1)
+        client.get(path, **PROBES.get(path, {"limit": 1}))
     except ApiError as error:
-        if error.status == FORBIDDEN:
+        if error.status in NOT_FOR_THIS_KEY:
             return False
         raise
     return True

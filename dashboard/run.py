@@ -11,7 +11,8 @@ import streamlit as st
 from dashboard.bar import filter_bar, words_of_visitor
 from dashboard.page import Page
 from dashboard.problems import explained
-from dashboard.sign_in import reader_of_visitor, rights_of, sign_out
+from dashboard.sign_in import ask_for_key, reader_of_visitor, rights_of, sign_out
+from dashboard.texts import Words
 from dashboard.views import ENTRIES, Entry
 
 ICON: Final = Path(__file__).with_name("mark.svg")
@@ -34,24 +35,38 @@ def run() -> None:
     st.set_page_config(page_title="tokentill", page_icon=str(ICON), layout="wide")
     st.html(STYLE)
     words = words_of_visitor()
-    reader = reader_of_visitor(os.environ, words)
+    reader = reader_of_visitor(os.environ)
     with explained(words):
+        if reader is None:
+            _front_door(words)
+            return
         rights = rights_of(reader)
         page = filter_bar(reader, rights, words, now=datetime.now(UTC))
         able = [entry for entry in ENTRIES if entry.suits(rights)]
         groups: dict[str, list[st.Page]] = {}
         for entry in able:
-            groups.setdefault(words(entry.group), []).append(_page(entry, page, first=able[0]))
-        shown = st.navigation(groups)
+            shown = _page(entry, words, _shown(entry, page), first=able[0])
+            groups.setdefault(words(entry.group), []).append(shown)
+        chosen = st.navigation(groups)
         with st.sidebar:
             sign_out(words)
-        shown.run()
+        chosen.run()
 
 
-def _page(entry: Entry, page: Page, *, first: Entry) -> st.Page:
+def _front_door(words: Words) -> None:
+    """Every address leads to the form, and from there to itself."""
+
+    def door() -> None:
+        ask_for_key(os.environ, words)
+
+    pages = [_page(entry, words, door, first=ENTRIES[0]) for entry in ENTRIES]
+    st.navigation(pages, position="hidden").run()
+
+
+def _page(entry: Entry, words: Words, show: Callable[[], None], *, first: Entry) -> st.Page:
     return st.Page(
-        _shown(entry, page),
-        title=page.words(entry.title),
+        show,
+        title=words(entry.title),
         icon=entry.icon,
         url_path=entry.path,
         default=entry is first,

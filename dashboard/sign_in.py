@@ -14,18 +14,16 @@ UNAUTHORIZED: Final = 401
 # What pages read; a key sees the pages whose every list it may read.
 LISTS: Final = (
     "/v1/tenants", "/v1/servers", "/v1/prices", "/v1/quarantine", "/v1/jobs", "/v1/policies",
-    "/v1/keys", "/v1/audit",
+    "/v1/keys", "/v1/audit", "/v1/invoices", "/v1/economics/servers", "/v1/slo",
+    "/v1/reconciliation", "/v1/economics/variance",
 )  # fmt: skip
 
 
-def reader_of_visitor(environment: Mapping[str, str], words: Words) -> Reader:
-    """The reader of this visitor; asks for a key and stops the run where there is none."""
+def reader_of_visitor(environment: Mapping[str, str]) -> Reader | None:
+    """The reader of this visitor; None where there is no key yet."""
     url = environment.get("TOKENTILL_API_URL") or URL_DEFAULT
     key = environment.get("TOKENTILL_API_KEY") or st.session_state.get("api_key")
-    if not key:
-        _ask(url, words)
-        st.stop()
-    return Reader(url, key)
+    return Reader(url, key) if key else None
 
 
 def rights_of(reader: Reader) -> frozenset[str]:
@@ -45,10 +43,12 @@ def sign_out(words: Words) -> None:
         st.rerun()
 
 
-def _ask(url: str, words: Words) -> None:
+def ask_for_key(environment: Mapping[str, str], words: Words) -> None:
+    """A form for the key; with one the run begins anew."""
+    url = environment.get("TOKENTILL_API_URL") or URL_DEFAULT
     _, middle, _ = st.columns([1, 2, 1])
     with middle, st.form("sign_in"):
-        st.subheader(words("sign_in.title"))
+        st.markdown(f"#### {words('sign_in.title')}")
         st.caption(words("sign_in.where", url=url))
         key = st.text_input(words("sign_in.key"), type="password", autocomplete="current-password")
         sent = st.form_submit_button(words("sign_in.enter"), type="primary")

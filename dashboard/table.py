@@ -19,7 +19,7 @@ from dashboard.formats import exact
 from dashboard.page import Page
 
 Row = dict[str, Any]
-Kind = Literal["text", "money", "count", "ratio", "rate", "moment", "fine"]
+Kind = Literal["text", "money", "count", "ratio", "rate", "moment", "fine", "second"]
 FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 FINE: Final = Decimal("0.000001")  # money of one request
 ROWS_SHOWN: Final = 14
@@ -75,6 +75,7 @@ def frame(
         "text": (_text, pa.string()),
         "money": (lambda value: _rounded(value, unit), pa.decimal128(38, digits)),
         "count": (lambda value: value, pa.int64()),
+        "second": (lambda value: _rounded(value, Decimal("0.001")), pa.decimal128(38, 3)),
         "fine": (lambda value: _rounded(value, FINE), pa.decimal128(38, 6)),
         "ratio": (lambda value: None if value is None else float(value) * 100, pa.float64()),
         "rate": (lambda value: _rounded(value, Decimal("0.1")), pa.decimal128(38, 1)),
@@ -148,6 +149,9 @@ def _config(column: Column) -> Any:
         ),
         "count": lambda: st.column_config.NumberColumn(
             column.label, help=column.help, format="localized"
+        ),
+        "second": lambda: st.column_config.NumberColumn(
+            column.label, help=column.help, format="%.3f"
         ),
         "rate": lambda: st.column_config.NumberColumn(
             column.label, help=column.help, format="localized"

@@ -5,7 +5,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from dashboard.page import Page
-from dashboard.views import cache, jobs, mine, overview, prices, quality, servers, settings, tenants
+from dashboard.views import (
+    cache,
+    invoices,
+    jobs,
+    mine,
+    overview,
+    prices,
+    quality,
+    servers,
+    settings,
+    slo,
+    tenants,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +57,10 @@ ENTRIES: Final = (
         icon=":material/cached:", needs=HOUSE,
     ),
     Entry(
+        path="slo", title="slo.title", group="nav.operate", show=slo.show,
+        icon=":material/speed:", needs=HOUSE | {"/v1/slo"},
+    ),
+    Entry(
         path="quality", title="quality.title", group="nav.operate", show=quality.show,
         icon=":material/fact_check:", needs=HOUSE | {"/v1/quarantine"},
     ),
@@ -55,6 +71,10 @@ ENTRIES: Final = (
     Entry(
         path="tenants", title="tenants.title", group="nav.bill", show=tenants.show,
         icon=":material/groups:", needs=HOUSE,
+    ),
+    Entry(
+        path="invoices", title="invoices.title", group="nav.bill", show=invoices.show,
+        icon=":material/receipt_long:", needs=frozenset({"/v1/invoices"}),
     ),
     Entry(
         path="prices", title="prices.title", group="nav.bill", show=prices.show,

@@ -10,6 +10,7 @@ from dashboard.foot import foot
 from dashboard.formats import instant
 from dashboard.page import Page, window
 from dashboard.reads import ask
+from dashboard.reconciled import reconciliation
 from dashboard.summary import summary
 from dashboard.table import Column, table
 
@@ -30,6 +31,8 @@ def show(page: Page) -> None:
     accepted = [row for row in findings if row["decision"] == "accepted"]
     if accepted:
         _accepted(page, accepted)
+    if "/v1/reconciliation" in page.rights:
+        reconciliation(page)
     if "/v1/quarantine" in page.rights:
         _quarantine(page)
     foot(page, findings)

@@ -5,6 +5,7 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard.foot import foot
+from dashboard.margin import margins
 from dashboard.page import Page, window
 from dashboard.panels import servers_bars, stage_order
 from dashboard.reads import ask
@@ -35,6 +36,8 @@ def show(page: Page) -> None:
     st.subheader(_headline(page, rows, currency), anchor=False)
     servers_bars(page, [row for row in rows if row["currency"]], currency)
     _table(page, rows, currency)
+    if "/v1/economics/servers" in page.rights:
+        margins(page)
     _unbilled(page, [row for row in unbilled if row["requests"]], currency)
     foot(page)
 

@@ -30,7 +30,7 @@ def test_rights_are_what_the_api_grants(house):
     tenant = Reader(house.url, house.tenant).allowed(LISTS)
     assert {"/v1/servers", "/v1/quarantine"} <= viewer
     assert not {"/v1/keys", "/v1/audit"} & viewer
-    assert tenant == {"/v1/tenants", "/v1/keys"}
+    assert tenant == {"/v1/tenants", "/v1/keys", "/v1/invoices"}
 
 
 def test_questions_with_the_same_values_are_the_same():

@@ -1,0 +1,57 @@
+"""Cost and margin of servers, where their cost assumptions are stated."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard.formats import exact
+from dashboard.page import Page, window
+from dashboard.reads import ask
+from dashboard.table import Column, table
+
+Row = dict[str, Any]
+MONEY = (
+    "net_revenue", "cost", "profit", "idle_cost", "failed_cost", "cost_per_million_input",
+    "cost_per_million_uncached", "cost_per_million_cached", "cost_per_million_output",
+)  # fmt: skip
+
+
+def margins(page: Page) -> None:
+    """A table of what servers earn and cost; or what is missing to know it."""
+    words, formats = page.words, page.formats
+    answer = page.reader.read(
+        ask("/v1/economics/servers", rows=False, **window(page.filters.period))
+    )[0]
+    rows = [row | {name: exact(row[name]) for name in MONEY} for row in answer["items"]]
+    known = [row for row in rows if row["cost"] is not None]
+    st.markdown(f"##### {words('margin.title')}")
+    missing = [row["group"] for row in rows if row["cost"] is None]
+    if missing:
+        st.caption(words("margin.missing", servers=", ".join(missing)))
+    if not known:
+        return
+    for currency in sorted({row["currency"] for row in known if row["currency"]}):
+        _table(page, [row for row in known if row["currency"] == currency], currency)
+    paybacks = [row["payback_months"] for row in known if row["payback_months"]]
+    if paybacks:
+        longest = formats.count(round(max(paybacks)))
+        st.caption(words("margin.payback", months=longest))
+
+
+def _table(page: Page, rows: Sequence[Row], currency: str) -> None:
+    words = page.words
+    columns = [
+        Column("group", words("column.server")),
+        Column("net_revenue", words("margin.revenue", currency=currency), "money"),
+        Column("cost", words("margin.cost", currency=currency), "money"),
+        Column("profit", words("margin.profit", currency=currency), "money"),
+        Column("gross_margin", words("margin.gross"), "ratio"),
+        Column("margin_on_cost", words("margin.on_cost"), "ratio"),
+        Column("idle_cost", words("margin.idle"), "money"),
+        Column("failed_cost", words("margin.failed"), "money"),
+        Column("cost_per_million_uncached", words("margin.per_uncached"), "fine"),
+        Column("cost_per_million_output", words("margin.per_output"), "fine"),
+        Column("break_even_utilization_ratio", words("margin.break_even"), "ratio"),
+    ]
+    table(page, rows, columns, name=f"margins-{currency}", currency=currency)

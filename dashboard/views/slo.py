@@ -1,0 +1,92 @@
+"""SLO: who met the limit, by request, by token and by revenue?"""
+
+from typing import Any, Final
+
+import streamlit as st
+
+from dashboard.foot import foot
+from dashboard.formats import exact
+from dashboard.page import Page, window
+from dashboard.reads import ask
+from dashboard.table import Column, table
+
+Row = dict[str, Any]
+MEASURES: Final = {"ttft": "slo.ttft", "tpot": "slo.tpot", "e2e": "slo.e2e", "queue": "slo.queue"}
+LIMITS: Final = {"ttft": 6.0, "tpot": 0.05, "e2e": 60.0, "queue": 1.0}
+GROUPS: Final = {"model": "column.model", "pool": "column.pool", "node": "column.server",
+                 "day": "column.day", "hour": "column.hour"}  # fmt: skip
+
+
+def show(page: Page) -> None:
+    """Draw the page."""
+    words = page.words
+    place = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="slo_asked"):
+        measures = {name: words(key) for name, key in MEASURES.items()}
+        measure = st.selectbox(
+            words("slo.measure"), list(measures), format_func=measures.__getitem__, width=220
+        )
+        limit = st.number_input(
+            words("slo.limit"), 0.001, 3600.0, LIMITS[measure], format="%.3f", width=150,
+            key=f"slo_{measure}",
+        )  # fmt: skip
+        target = st.number_input(words("slo.target"), 50.0, 100.0, 99.0, 0.1, width=150)
+        groups = {name: words(key) for name, key in GROUPS.items()}
+        group = st.selectbox(
+            words("slo.group"), list(groups), format_func=groups.__getitem__, width=150
+        )
+    asked = {
+        **window(page.filters.period), "measure": measure, "limit_seconds": limit,
+        "target": f"{target / 100:.4f}", "model_id": page.filters.model, "pool": page.filters.pool,
+    }  # fmt: skip
+    whole, parts = page.reader.read(
+        ask("/v1/slo", rows=False, **asked), ask("/v1/slo", rows=False, **asked, group_by=group)
+    )
+    with place:
+        _headline(page, whole["items"], measures[measure], limit)
+    if parts["items"]:
+        _table(page, parts["items"], groups[group])
+    foot(page)
+
+
+def _headline(page: Page, items: list[Row], measure: str, limit: float) -> None:
+    words, formats = page.words, page.formats
+    rows = [row for row in items if row["by_request_low"] is not None]
+    if not rows:
+        st.subheader(words("slo.none"), anchor=False)
+        return
+    row = max(rows, key=lambda each: each["requests"])
+    key = {True: "slo.met", False: "slo.missed", None: "slo.open"}[row["is_met"]]
+    st.subheader(
+        words(
+            key,
+            share=formats.percent(row["by_request_low"]),
+            measure=measure,
+            limit=formats.seconds(limit),
+            requests=formats.count(row["requests"] + row["failed_requests"]),
+            amount=formats.money(exact(row["revenue_at_risk"]), row["currency"]),
+        ),
+        anchor=False,
+    )
+    st.caption(words("slo.note"))
+
+
+def _table(page: Page, items: list[Row], group: str) -> None:
+    words = page.words
+    money = ("revenue", "revenue_at_risk")
+    rows = [row | {name: exact(row[name]) for name in money} for row in items]
+    currency = next((row["currency"] for row in rows if row["currency"]), "")
+    columns = [
+        Column("group", group),
+        Column("by_request_low", words("slo.by_request"), "ratio"),
+        Column("by_token_low", words("slo.by_token"), "ratio"),
+        Column("by_revenue_low", words("slo.by_revenue"), "ratio"),
+        Column("requests", words("column.requests"), "count"),
+        Column("failed_requests", words("slo.failed"), "count"),
+        Column("p50_seconds", "p50 s", "second"),
+        Column("p90_seconds", "p90 s", "second"),
+        Column("p99_seconds", "p99 s", "second"),
+        Column("revenue", words("column.amount", currency=currency), "money"),
+        Column("revenue_at_risk", words("column.at_risk", currency=currency), "money"),
+    ]
+    table(page, rows, columns, name="slo", currency=currency or None)
