@@ -11,7 +11,7 @@ from pricing.invoices import InvoiceLine
 from pricing.ledger.invoices import Invoice, payment_of
 
 Month = Annotated[
-    str, StringConstraints(pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])$"), Field(examples=["2026-10"])
+    str, StringConstraints(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$"), Field(examples=["2026-10"])
 ]
 Reason = Annotated[Text, Field(examples=["agreed with the tenant on the phone"])]
 

@@ -1,7 +1,8 @@
 """/v1/issuers and /v1/tenants/{id}/billing: who sells, who buys, and how it is invoiced."""
 
+from collections.abc import Collection
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from pricing.api.call import Call, may
 from pricing.api.representation import many, one
 from pricing.api.shapes import Amount, DecimalText, Id, Listing, Shape, Shown, Text
+from pricing.errors import RequestInvalid
 from pricing.ledger.issuers import (
     BillingProfile,
     Issuer,
@@ -22,6 +24,7 @@ from pricing.ledger.issuers import (
 from pricing.ledger.tenants import get_tenant
 
 router = APIRouter(tags=["invoices"])
+NEVER_EMPTY: Final = frozenset({"issuer_id", "tax_rate", "language", "payment_days"})
 Reading = Annotated[Call, may("invoices:read")]
 Writing = Annotated[Call, may("invoices:write")]
 
@@ -93,7 +96,7 @@ def patch_issuer(call: Writing, issuer_id: Id, *, changes: PartyChanges) -> Resp
     with call.change() as change:
         old = find_issuer(change.connection, issuer_id)
         base = asdict(old) if old else {"legal_name": issuer_id, "created_at": call.at}
-        asked: dict[str, Any] = base | changes.model_dump(exclude_unset=True)
+        asked = base | _given(changes, {"legal_name"})
         found = put_issuer(change, Issuer(**asked | {"issuer_id": issuer_id}))
     return one(call.request, IssuerShown.model_validate(found))
 
@@ -120,7 +123,15 @@ def patch_billing(call: Writing, tenant_id: Id, *, changes: BillingChanges) -> R
     """Decides documents made from now on; void a draft with `again` to make it anew."""
     with call.change() as change:
         old = find_profile(change.connection, tenant_id) or BillingProfile(tenant_id=tenant_id)
-        found = put_profile(
-            change, BillingProfile(**asdict(old) | changes.model_dump(exclude_unset=True))
-        )
+        asked = asdict(old) | _given(changes, NEVER_EMPTY)
+        found = put_profile(change, BillingProfile(**asked))
     return one(call.request, BillingShown.model_validate(found))
+
+
+def _given(changes: PartyChanges, never_empty: Collection[str]) -> dict[str, Any]:
+    """The fields that were given. Raises RequestInvalid for null where a value is needed."""
+    given = changes.model_dump(exclude_unset=True)
+    for name in never_empty:
+        if name in given and given[name] is None:
+            raise RequestInvalid(f"{name} cannot be null.", remedy="Leave it out to keep it.")
+    return given
