@@ -28,11 +28,25 @@ COMPARED: Final = {
     "30d": "headline.than_days30",
     "custom": "headline.than_custom",
 }
+CAUSES: Final = {
+    "calendar": "cause.calendar", "volume": "cause.volume", "mix": "cause.mix",
+    "hit_ratio": "cause.hit_ratio", "price": "cause.price",
+}  # fmt: skip
 SAME: Final = Decimal("0.0005")  # less than 0.1 % in print
 
 
-def earned(page: Page, now: Summary, then: Summary | None, *, own: bool = False) -> str:
-    """What the window earned, against the window before; own: what it cost the tenant."""
+def earned(
+    page: Page,
+    now: Summary,
+    then: Summary | None,
+    *,
+    own: bool = False,
+    cause: str | None = None,
+) -> str:
+    """What the window earned, against the window before.
+
+    own: what it cost the tenant. cause: the largest effect of the variance bridge, if it is known.
+    """
     words, formats, filters = page.words, page.formats, page.filters
     running, ended = (COSTS if own else SUBJECTS)[filters.preset]
     first = words(
@@ -49,7 +63,8 @@ def earned(page: Page, now: Summary, then: Summary | None, *, own: bool = False)
         compared = words(
             key, share=formats.percent(abs(moved)), than=words(COMPARED[filters.preset])
         )
-    return first + compared + _moved(page, now, then)
+    because = words(CAUSES[cause]) if cause in CAUSES and abs(moved) >= SAME else ""
+    return first + compared + because + _moved(page, now, then)
 
 
 def _moved(page: Page, now: Summary, then: Summary) -> str:

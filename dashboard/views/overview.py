@@ -1,5 +1,8 @@
 """Overview: what does the cluster earn, and what needs a person?"""
 
+from itertools import chain
+from typing import Final
+
 import streamlit as st
 
 from dashboard.figures import key_figures
@@ -8,8 +11,11 @@ from dashboard.foot import foot
 from dashboard.headline import earned
 from dashboard.page import Page, window
 from dashboard.panels import findings_list, over_time, servers_bars, tenants_bars
-from dashboard.reads import ask
+from dashboard.periods import Period
+from dashboard.reads import Ask, ask
 from dashboard.summary import summary
+
+VARIANCE: Final = "/v1/economics/variance"
 
 
 def show(page: Page) -> None:
@@ -23,7 +29,9 @@ def show(page: Page) -> None:
         ask("/v1/revenue/servers", **window(period)),
         ask("/v1/findings", **window(period), tenant_id=page.filters.tenant),
     ]
-    hours, earlier, tenants, tenants_before, servers, findings = page.read(*asks)
+    if VARIANCE in page.rights and page.filters.before:
+        asks.append(_bridge(page, page.filters.before))
+    hours, earlier, tenants, tenants_before, servers, findings, *bridge = page.read(*asks)
     if not hours:
         if not checklist(page):
             st.info(page.words("empty.window"), icon=":material/hourglass_empty:")
@@ -31,7 +39,8 @@ def show(page: Page) -> None:
         return
     now = summary(hours)
     then = summary(earlier, now.currency) if page.filters.before else None
-    st.subheader(earned(page, now, then), anchor=False)
+    causes = {row["currency"]: row["largest_effect"] for row in chain(*bridge)}
+    st.subheader(earned(page, now, then, cause=causes.get(now.currency)), anchor=False)
     key_figures(page, now, then, hours)
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -44,3 +53,15 @@ def show(page: Page) -> None:
     with right:
         tenants_bars(page, tenants, tenants_before if page.filters.before else [], now)
     foot(page, findings)
+
+
+def _bridge(page: Page, before: Period) -> Ask:
+    """Why revenue changed, in effects that add up."""
+    return ask(
+        VARIANCE,
+        **window(page.filters.period),
+        before_start_at=before.start_at.isoformat(),
+        before_end_at=before.end_at.isoformat(),
+        tenant_id=page.filters.tenant,
+        model_id=page.filters.model,
+    )
