@@ -23,6 +23,10 @@ _NOT_ARROW: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
 SALVAGE: Final[Mapping[str, Salvage]] = {sglang_export.FORMAT: sglang_export.salvage}
 
 
+def _as_json(row: Row) -> bytes:
+    return msgspec.json.encode({k: v for k, v in row.items() if k != usage_ndjson.FOREIGN})
+
+
 def _whole(record: bytes) -> tuple[bytes, ...]:
     return (record,)
 
@@ -70,16 +74,16 @@ class LegReader:
 
     def _add_rows(self, rows: list[Row], into: Gathered) -> None:
         """Rows as Arrow, at once: a row in Python takes ten times the memory."""
-        ours = [row for row in rows if not row.pop(usage_ndjson.FOREIGN, False)]
-        if len(ours) < len(rows):
-            kept = {id(row) for row in ours}
-            into.foreign += [msgspec.json.encode(row) for row in rows if id(row) not in kept]
-        if not ours:
+        if self.source_format == usage_ndjson.FORMAT:
+            foreign = [row for row in rows if row.get(usage_ndjson.FOREIGN)]
+            rows = [row for row in rows if not row.get(usage_ndjson.FOREIGN)]
+            into.foreign += [_as_json(row) for row in foreign]
+        if not rows:
             return
         try:
-            into.batches.append(to_batch(ours))
+            into.batches.append(to_batch(rows))
         except _NOT_ARROW:
-            into.batches += [batch for row in ours if (batch := self._alone(row, into))]
+            into.batches += [batch for row in rows if (batch := self._alone(row, into))]
 
     def _alone(self, row: Row, into: Gathered) -> pa.RecordBatch | None:
         """A row by itself, or a reject if Arrow cannot hold it."""

@@ -94,7 +94,7 @@ class SidecarConfig(_Table, frozen=True):
     """The whole file, validated; docs/sidecar.md explains each key."""
 
     node: str
-    stage: Literal["prefill", "decode", "unified"]
+    stage: Literal["prefill", "decode", "unified", "gateway"]
     model: str
     state_dir: str
     collectors: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]

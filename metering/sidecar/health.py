@@ -69,6 +69,10 @@ class HealthMetrics(Collector):
         records = CounterMetricFamily(
             PREFIX + "records", "Records by source and outcome", labels=("source", "outcome")
         )
+        read = CounterMetricFamily(PREFIX + "read_bytes", "Bytes of lines", labels=("source",))
+        lost = CounterMetricFamily(
+            PREFIX + "lost_bytes", "Bytes seen, never sent, and gone", labels=("source",)
+        )
         lag = GaugeMetricFamily(
             PREFIX + "lag_bytes", "Bytes seen and not delivered", labels=("source",)
         )
@@ -76,11 +80,14 @@ class HealthMetrics(Collector):
             PREFIX + "source_troubled", "1: the source cannot be read or sent", labels=("source",)
         )
         for source in health.sources:
-            for outcome, count in source.totals.items():
+            counts = dict(source.totals)
+            read.add_metric((source.name,), counts.pop("bytes", 0))
+            lost.add_metric((source.name,), counts.pop("lost_bytes", 0))
+            for outcome, count in counts.items():
                 records.add_metric((source.name, outcome), count)
             lag.add_metric((source.name,), source.lag_bytes)
             troubled.add_metric((source.name,), 1 if source.trouble else 0)
-        yield from (records, lag, troubled)
+        yield from (records, read, lost, lag, troubled)
         yield GaugeMetricFamily(
             PREFIX + "rejected_files", "Batches that the collector refused", health.rejected_files
         )

@@ -13,6 +13,7 @@ import msgspec
 from metering.usage import LEG_FIELDS
 
 RECORD_BYTES_MAX: Final = 64 * 1024
+DECODED_BYTES_MAX: Final = 1024 * 1024  # a longer record is not turned into values, for memory
 TEXT_CHARACTERS_MAX: Final = 128
 DEPTH_MAX: Final = 6
 
@@ -37,7 +38,7 @@ _FRAGMENT: Final = re.compile(
 def redacted(record: bytes) -> str:
     """`record` as JSON text of at most 64 KiB, without any text that could be a prompt's."""
     try:
-        value = msgspec.json.decode(record)
+        value = msgspec.json.decode(record[: DECODED_BYTES_MAX + 1])  # cut: not JSON
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         value = _fragments(record)
     else:

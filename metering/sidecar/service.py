@@ -13,6 +13,7 @@ from metering.sidecar.clock import Clock
 from metering.sidecar.config import SidecarConfig, read_config
 from metering.sidecar.health import Health, serve_metrics
 from metering.sidecar.lock import StateLock
+from metering.sidecar.ship import Shipper
 from metering.sidecar.wake import Wake
 
 log = structlog.get_logger()
@@ -133,5 +134,4 @@ class Service:
                 f"state_dir cannot change while the sidecar runs (it is {self._config.state_dir}); "
                 f"restart it"
             )
-        if config.ca_file and not Path(config.ca_file).is_file():
-            raise ConfigInvalid(f"ca_file {config.ca_file} is not a file")
+        Shipper(config.collectors, str, ca_file=config.ca_file, clock=self._clock).close()

@@ -18,7 +18,7 @@ from metering.sidecar.part import Part
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 20.0  # a lost answer only means a resend
-ANSWER_BYTES_MAX: Final = 1024 * 1024
+ANSWER_BYTES_MAX: Final = 1024 * 1024  # beyond it the status is the answer
 DETAIL_CHARACTERS: Final = 300
 RETRY_AFTER_SECONDS_MAX: Final = 3_600.0
 RETRIED: Final = frozenset({408, 429})
@@ -162,7 +162,7 @@ def _bounded(response: httpx.Response) -> bytes:
     for chunk in response.iter_bytes():
         body += chunk
         if len(body) > ANSWER_BYTES_MAX:
-            break
+            return b""
     return bytes(body)
 
 

@@ -58,6 +58,15 @@ def test_a_hundred_thousand_members_stay_bounded() -> None:
     assert len(redacted(record)) == 65_536
 
 
+def test_a_huge_record_is_not_decoded() -> None:
+    """2 MB of token ids would take a hundred times the memory as values."""
+    record = b'{"rid": "r1", "input_ids": [' + b"1, " * 700_000 + b"1]}"
+    assert json.loads(redacted(record)) == {
+        "unreadable_bytes": len(record),
+        "fragments": {"rid": "r1"},
+    }
+
+
 def test_deep_nesting_is_no_crash() -> None:
     """10,000 levels of lists are refused by the decoder, not by the stack."""
     assert "withheld" in redacted(b'{"a":' * 5 + b"[" * 10 + b"]" * 10 + b"}" * 5)
