@@ -12,16 +12,19 @@ from metering.collector.arrow import read_arrow
 from metering.collector.body import unpack
 from metering.collector.cloud_events import read_events
 from metering.collector.limits import Limits
+from metering.collector.litellm import read_payloads
 from metering.collector.ndjson import read_legs, read_rejects, read_samples
 from metering.collector.records import Records
 from metering.errors import BatchUnreadable, FormatUnknown
+from metering.sources.record import NodeIdentity
 from metering.store.batches import LegBatch, SampleBatch
-from metering.usage import LEG_FIELDS, SAMPLE_FIELDS
+from metering.usage import LEG_FIELDS, SAMPLE_FIELDS, Stage
 from metering.windows import parse_time
 from metering.wire import LEG_SCHEMA, SAMPLE_SCHEMA
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 NDJSON: Final = "application/x-ndjson"
+JSON: Final = "application/json"
 EVENT: Final = "application/cloudevents+json"
 EVENTS: Final = "application/cloudevents-batch+json"
 
@@ -66,13 +69,21 @@ def leg_batch(body: Body, origin: Origin, limits: Limits) -> LegBatch:
         return LegBatch(table=table, **_said(origin))
     records = Records(limits)
     LEG_READERS[kind](data, records)
-    return LegBatch(
-        table=records.table(LEG_SCHEMA),
-        foreign=pa.array(records.foreign, pa.bool_()),
-        places=pa.array(records.places, pa.int64()),
-        refused=tuple(records.refused),
-        **_said(origin),
+    return _legs(records, origin)
+
+
+def litellm_batch(body: Body, origin: Origin, limits: Limits) -> LegBatch:
+    """A body of LiteLLM's generic logger: legs of the gateway, in the pool that the headers name.
+
+    Its log format ndjson comes with the content type of JSON too.
+    """
+    data = _unpacked(body, (JSON, NDJSON), limits)
+    gateway = NodeIdentity(
+        node_id=origin.node or "", stage=Stage.GATEWAY, model_id="", pool=origin.pool
     )
+    records = Records(limits)
+    read_payloads(data, gateway, records)
+    return _legs(records, origin)
 
 
 def sample_batch(body: Body, origin: Origin, limits: Limits) -> SampleBatch:
@@ -108,6 +119,16 @@ def watermark(text: str | None) -> datetime | None:
         return parse_time(text)
     except (ValueError, OverflowError) as error:
         raise BatchUnreadable(f"header Tokentill-Watermark: {error}") from None
+
+
+def _legs(records: Records, origin: Origin) -> LegBatch:
+    return LegBatch(
+        table=records.table(LEG_SCHEMA),
+        foreign=pa.array(records.foreign, pa.bool_()),
+        places=pa.array(records.places, pa.int64()),
+        refused=tuple(records.refused),
+        **_said(origin),
+    )
 
 
 def _unpacked(body: Body, kinds: tuple[str, ...], limits: Limits) -> bytes:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from metering.collector.cloud_events import TYPE
-from metering.collector.decode import ARROW, EVENT, EVENTS, NDJSON
+from metering.collector.decode import ARROW, EVENT, EVENTS, JSON, NDJSON
 
 _LEG: Final = {
     "request_id": "r1",
@@ -41,6 +41,27 @@ _EVENT: Final = {
     "subject": "t-alder",
     "data": {name: value for name, value in _LEG.items() if name != "tenant_id"},
 }
+_PAYLOAD: Final = {
+    "id": "chatcmpl-1",
+    "litellm_call_id": "4913309e-49dd-43b9-8e2b-3947bb66fbec",
+    "call_type": "acompletion",
+    "status": "success",
+    "model": "glm-5.2",
+    "startTime": 1787187723.000004,
+    "endTime": 1787187724.5,
+    "metadata": {
+        "user_api_key_team_id": "t-alder",
+        "usage_object": {
+            "prompt_tokens": 2110,
+            "completion_tokens": 64,
+            "prompt_tokens_details": {"cached_tokens": 2048},
+        },
+    },
+}
+_PAYLOAD_LINE: Final = (
+    '{"id": "chatcmpl-1", "status": "success", "model": "glm-5.2", "startTime": 1787187723.000004, '
+    '"endTime": 1787187724.5, "prompt_tokens": 2110, "completion_tokens": 64}\n'
+)
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _ANSWER: Final = {
     "type": "object",
@@ -138,4 +159,12 @@ _EVENTS: Final = {EVENT: _json(_EVENT), EVENTS: _json([_EVENT])}
 LEGS_ROUTE: Final = _route({ARROW: _BINARY, NDJSON: _text(_LEG_LINE), **_EVENTS}, {200: _STORED})
 SAMPLES_ROUTE: Final = _route({ARROW: _BINARY, NDJSON: _text(_SAMPLE_LINE)}, {200: _STORED})
 REJECTS_ROUTE: Final = _route({NDJSON: _text(_REJECT_LINE)}, {200: _STORED})
+_PAYLOADS: Final = {
+    JSON: {
+        "schema": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]},
+        "example": [_PAYLOAD],
+    },
+    NDJSON: _text(_PAYLOAD_LINE),
+}
+LITELLM_ROUTE: Final = _route(_PAYLOADS, {200: _STORED})
 EVENTS_ROUTE: Final = _route(_EVENTS, {204: {"description": "Durable, all of it."}, 200: _STORED})

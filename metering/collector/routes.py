@@ -18,11 +18,18 @@ from metering.collector.decode import (
     Body,
     Origin,
     leg_batch,
+    litellm_batch,
     reject_batch,
     sample_batch,
     watermark,
 )
-from metering.collector.examples import EVENTS_ROUTE, LEGS_ROUTE, REJECTS_ROUTE, SAMPLES_ROUTE
+from metering.collector.examples import (
+    EVENTS_ROUTE,
+    LEGS_ROUTE,
+    LITELLM_ROUTE,
+    REJECTS_ROUTE,
+    SAMPLES_ROUTE,
+)
 from metering.collector.limits import Limits
 from metering.collector.node_key import bound_batch, bound_origin
 from metering.collector.writer import IngestWriter
@@ -109,6 +116,14 @@ def router(
     async def post_rejects(request: Request, sender: Annotated[Any, who]) -> Response:
         """Keep records that a sidecar could not read in the quarantine."""
         return _json(await intake.take(request, sender, reject_batch))
+
+    @routes.post("/v1/usage/litellm", **LITELLM_ROUTE)
+    async def post_litellm(request: Request, sender: Annotated[Any, who]) -> Response:
+        """Store what LiteLLM's generic logger posts, in any of its formats; prompts are not kept.
+
+        The gateway's record says whose a request is; the engines' say what it was.
+        """
+        return _json(await intake.take(request, sender, litellm_batch))
 
     @routes.post("/api/v1/events", **EVENTS_ROUTE)
     async def post_events(request: Request, sender: Annotated[Any, who]) -> Response:

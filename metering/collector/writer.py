@@ -20,6 +20,7 @@ from metering.errors import BatchTooLarge, StoreBusy, StoreUnavailable
 from metering.store.append import append_legs, append_samples
 from metering.store.batches import Answer, Batch, LegBatch, SampleBatch
 from metering.store.connect import Store
+from metering.store.write_probe import prove_writable
 
 # What a disk or a database in trouble raises; anything else is the fault of one batch.
 STORAGE_FAILURES = (
@@ -31,6 +32,7 @@ STORAGE_FAILURES = (
 )
 Append = Callable[..., list[Answer]]
 APPENDS: Mapping[type[Batch], Append] = {LegBatch: append_legs, SampleBatch: append_samples}
+PROBE_SECONDS = 5.0  # between two tries of a store that could not be written
 log = structlog.get_logger()
 
 
@@ -64,16 +66,23 @@ class IngestWriter:
     """Takes batches, commits them in groups, answers each.
 
     clock: UTC now. `committed` is set after each commit that stored something; whoever works on
-    what arrived waits for it and clears it.
+    what arrived waits for it and clears it. After a failure the store is tried every
+    `probe_seconds`, so that `status` tells of the recovery though nobody sends anything.
     """
 
     def __init__(
-        self, store: Store, clock: Callable[[], datetime], *, limits: QueueLimits | None = None
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        *,
+        limits: QueueLimits | None = None,
+        probe_seconds: float = PROBE_SECONDS,
     ) -> None:
         self.committed = threading.Event()
         self._store = store
         self._clock = clock
         self._limits = limits or QueueLimits()
+        self._probe_seconds = probe_seconds
         self._queue: deque[_Submission] = deque()
         self._waiting_records = 0
         self._changed = threading.Condition()
@@ -140,10 +149,11 @@ class IngestWriter:
 
     def _next_group(self) -> list[_Submission]:
         """What is committed together: all that waits, up to the limit; empty: the end."""
+        while not self._await_work():
+            self._probe()
         group: list[_Submission] = []
         records = 0
         with self._changed:
-            self._changed.wait_for(lambda: self._queue or self._is_closing)
             while self._queue:
                 records += self._queue[0].batch.records
                 if group and records > self._limits.commit_records:
@@ -151,6 +161,12 @@ class IngestWriter:
                 group.append(self._queue.popleft())
                 self._waiting_records -= group[-1].batch.records
         return group
+
+    def _await_work(self) -> bool:
+        """True: there is something to write, or the end; False: it is time to try the store."""
+        with self._changed:
+            seconds = None if self._failure is None else self._probe_seconds
+            return self._changed.wait_for(lambda: bool(self._queue) or self._is_closing, seconds)
 
     def _commit(self, group: Sequence[_Submission], append: Append) -> None:
         """Write `group` and answer it; if a batch spoils it, each is written on its own."""
@@ -192,6 +208,17 @@ class IngestWriter:
                 )
             )
         _log("usage_commit_failed", batches=len(group), error=str(error))
+
+    def _probe(self) -> None:
+        """Whether the store can be written again; a failure of any kind means that it cannot."""
+        failure: str | None = None
+        try:
+            with self._store.write_lock, self._store.cursor() as cursor:
+                prove_writable(cursor)
+        except (*STORAGE_FAILURES, duckdb.Error) as error:
+            failure = str(error)
+        with self._changed:
+            self._failure = failure
 
     def _refuse(self, one: _Submission, error: Exception) -> None:
         """The store works, but not with this batch."""

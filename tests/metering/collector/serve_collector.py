@@ -44,6 +44,10 @@ def collector_app(writer: IngestWriter, limits: Limits | None = None) -> FastAPI
     app = FastAPI()
     app.include_router(router(writer, authenticate, limits=limits))
 
+    @app.get("/failure")
+    def failure() -> str | None:
+        return writer.status().failure
+
     @app.exception_handler(MeteringError)
     def problem(_request: Request, error: MeteringError) -> JSONResponse:
         headers = {"Retry-After": "1"} if error.status == 429 else None
@@ -63,7 +67,7 @@ def main(port: str, file: str, checkpoint: str = "256MB") -> None:
     signal.signal(signal.SIGUSR2, lambda *_: limit_files(resource.RLIM_INFINITY))
     store = open_store(Path(file))
     store.cursor().execute("SET GLOBAL checkpoint_threshold = $size", {"size": checkpoint})
-    writer = IngestWriter(store, lambda: datetime.now(UTC))
+    writer = IngestWriter(store, lambda: datetime.now(UTC), probe_seconds=0.1)
     try:
         uvicorn.run(collector_app(writer), host="127.0.0.1", port=int(port), log_level="error")
     finally:

@@ -120,3 +120,15 @@ def test_a_failure_tells_what_to_do(collector: Collector) -> None:
     detail = collector.post("X", 1).json()["detail"]
     assert "nothing of this batch was stored" in detail
     assert "free or repair the disk" in detail
+
+
+@pytest.mark.slow
+def test_the_collector_finds_out_by_itself_that_the_disk_works_again(collector: Collector) -> None:
+    """A load balancer sends nothing to who is not ready, so no write would ever show it."""
+    collector.fail_writes(failing=True)
+    collector.post("X", 1)
+    assert collector.client.get("/failure").json() is not None
+    collector.fail_writes(failing=False)
+    while collector.client.get("/failure").json() is not None:
+        assert collector.process.poll() is None
+    assert counted(collector.post("X", 1)) == ACCEPTED

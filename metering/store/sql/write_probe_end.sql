@@ -1,0 +1,2 @@
+-- write_probe_end: takes write_probe back, in the same transaction
+DROP VIEW write_probe
