@@ -15,6 +15,7 @@ from pricing.api.problem import Problem
 from pricing.api.routes import (
     attribution,
     billing,
+    cache,
     capacity,
     close,
     cost_centres,
@@ -48,6 +49,7 @@ ROUTERS: Final = tuple(
         usage,
         requests,
         revenue,
+        cache,
         slo,
         capacity,
         attribution,
