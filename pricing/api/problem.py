@@ -11,7 +11,14 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from metering.errors import MeteringError
-from pricing.errors import NotAuthenticated, PricingError, RequestInvalid, TooManyRequests
+from pricing.books.findings import BookRefused, Finding
+from pricing.errors import (
+    BookInvalid,
+    NotAuthenticated,
+    PricingError,
+    RequestInvalid,
+    TooManyRequests,
+)
 
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:tokentill:problem:"  # stable; docs/api/errors.md lists what follows it
@@ -77,7 +84,7 @@ def of_error(error: PricingError, request_id: str) -> Problem:
         title=error.problem.replace("-", " ").capitalize(),
         status=error.status,
         detail=str(error.args[0]),
-        remedy=error.remedy,
+        remedy=error.remedy or type(error).remedy,
         request_id=request_id,
     )
 
@@ -102,7 +109,17 @@ def _pricing_error(request: Request, error: Exception) -> Response:
         headers["Retry-After"] = str(error.retry_after_seconds)
     if isinstance(error, NotAuthenticated):
         headers["WWW-Authenticate"] = 'Bearer realm="tokentill"'
-    return respond(of_error(error, _id(request)), headers)
+    answer = of_error(error, _id(request))
+    if isinstance(error, BookRefused):
+        found = [_of_finding(finding) for finding in error.findings[:ERRORS_LISTED_MAX]]
+        answer = answer.model_copy(update={"errors": found, "remedy": BookInvalid.remedy})
+    return respond(answer, headers)
+
+
+def _of_finding(finding: Finding) -> FieldError:
+    """A mistake of a price book: its line and place, what is wrong and what to do."""
+    line = "" if finding.line is None else f"line {finding.line}, "
+    return FieldError(field=line + finding.where, reason=f"{finding.message} {finding.remedy}")
 
 
 def _metering_error(request: Request, error: Exception) -> Response:
@@ -129,7 +146,8 @@ def _validation_error(request: Request, error: Exception) -> Response:
 def _field_error(item: dict[str, Any]) -> FieldError:
     """Where and why; never the value, which may be a secret."""
     where = [str(part) for part in item["loc"]]
-    field = ".".join(where[1:]) or where[0]
+    # of JSON that cannot be read, only the place of the first wrong character is known
+    field = where[0] if item["type"] == "json_invalid" else ".".join(where[1:]) or where[0]
     return FieldError(field=field, reason=str(item["msg"]).removeprefix("Value error, "))
 
 
