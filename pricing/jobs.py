@@ -16,8 +16,9 @@ from zoneinfo import ZoneInfo
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from metering.windows import month_of, month_window, next_month
+from metering.windows import month_of, month_window, next_month, parse_month
 from pricing.api.services import ReadUsage
+from pricing.errors import Conflict, NotFound
 from pricing.ledger.connect import Ledger
 from pricing.ledger.job_runs import JobRun, claim, find_run, finish
 from pricing.ledger.tables import RunState
@@ -55,10 +56,24 @@ class Jobs:
     def run_due(self) -> None:
         """Run whatever is due and not done; one failure does not keep the next from running."""
         for month in self.due_months():
-            try:
-                self.export(month)
-            except Exception:  # the outermost loop of a wake-up: it is on record and tried again
-                LOG.exception("job_failed", job=MONTHLY_EXPORT, period=f"{month:%Y-%m}")
+            self.export(month)
+
+    def retry(self, job: str, period: str, *, again: bool = False) -> JobRun:
+        """Run a job of a period now; the run as it ended, done or failed.
+
+        again: also one that was done. Raises NotFound, and Conflict while it is done or running.
+        """
+        with self.ledger.read() as connection:
+            known = find_run(connection, job, period=period)
+        if known is None or job != MONTHLY_EXPORT:
+            raise NotFound(f"The job {job!r} was never run for {period!r}.")
+        run = self.export(parse_month(period), again=again)
+        if run is None:
+            raise Conflict(
+                f"The job {job!r} is {known.state} for {period}.",
+                remedy='Send {"again": true} to repeat a job that is done; wait for one that runs.',
+            )
+        return run
 
     def due_months(self) -> Iterator[date]:
         """Months with or after the first usage that are over and not exported, the oldest first."""
@@ -77,21 +92,22 @@ class Jobs:
     def export(self, month: date, *, again: bool = False) -> JobRun | None:
         """Export a month; None if it is done already or somebody else is at it.
 
-        again: replace the files of a month that was exported before.
+        A failure is on record, and the next wake-up tries again. again: replace the files of a
+        month that was exported before.
         """
         period, owner = f"{month:%Y-%m}", f"{socket.gethostname()}:{os.getpid()}"
         with self.ledger.write(actor="jobs", at=self.clock()) as change:
             run = claim(change, MONTHLY_EXPORT, period=period, owner=owner, again=again)
         if run is None:
             return None
+        outcome, failure = None, None
         try:
             outcome = self._export(month)
-        except Exception as error:
-            with self.ledger.write(actor="jobs", at=self.clock()) as change:
-                finish(change, run, error=str(error))
-            raise
+        except Exception as error:  # the outermost loop of a job: whoever woke it goes on
+            LOG.exception("job_failed", job=MONTHLY_EXPORT, period=period)
+            failure = str(error)
         with self.ledger.write(actor="jobs", at=self.clock()) as change:
-            finish(change, run, outcome=outcome)
+            finish(change, run, outcome=outcome, error=failure)
             return find_run(change.connection, MONTHLY_EXPORT, period=period)
 
     def _export(self, month: date) -> dict[str, Any]:

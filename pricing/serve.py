@@ -128,6 +128,7 @@ def services_of(house: House, settings: Settings, clock: Clock) -> Services:
         readiness=gauges.readiness,
         catalogue=_Catalogues(house.ledger, settings, clock),
         changed=lambda what: authenticator.forget() if what == "keys" else house.settler.wake(),
+        retry_job=house.jobs.retry,
         back_up=lambda: back_up_home(house.store, settings, now=clock()),
         writer=house.writer,
         body_bytes_max=server.body_bytes_max,

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from metering.collector.writer import IngestWriter
 from pricing.api.auth import Authenticator
 from pricing.ledger.connect import Ledger
+from pricing.ledger.job_runs import JobRun
 from pricing.price_book import Catalogue
 
 Result = TypeVar("Result")
@@ -29,6 +30,13 @@ class WriteUsage(Protocol):
 
     def __call__(self, task: Callable[[duckdb.DuckDBPyConnection], Result]) -> Result:
         """The task's result; the task commits by itself."""
+
+
+class RetryJob(Protocol):
+    """Runs a job of a period again."""
+
+    def __call__(self, job: str, period: str, *, again: bool = False) -> JobRun:
+        """The run as it ended. Raises NotFound, and Conflict while it is done or running."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +63,7 @@ class Services:
     catalogue: Callable[[], Catalogue]  # of the published books
     changed: Callable[[str], None]  # told what a route has changed: "books", "tenants", "keys"
     write_usage: WriteUsage
+    retry_job: RetryJob
     back_up: Callable[[], Path]  # a new folder with both stores
     writer: IngestWriter
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)

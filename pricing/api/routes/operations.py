@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from pricing.api.call import Call, may
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many
+from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.shapes import Id, Listing, Shape, Shown, Text, Time
 from pricing.errors import RequestInvalid
 from pricing.ledger.audit import list_entries
@@ -35,6 +35,12 @@ class JobRunShown(Shown):
     finished_at: Time | None
     outcome: dict[str, Any] | None
     error: str | None
+
+
+class RetryAsked(Shape):
+    """How to repeat it."""
+
+    again: bool = Field(default=False, description="also a run that was done")
 
 
 class CheckShown(Shown):
@@ -103,6 +109,18 @@ def get_jobs(call: Annotated[Call, may("jobs:read")], paging: Paged) -> Response
     with call.ledger() as connection:
         rows = list_runs(connection, paging.page(started_at=datetime, job=str, period=str))
     return many(call.request, JobRunShown, *paging.cut(rows, "started_at", "job", "period"))
+
+
+@router.post("/v1/jobs/{job}/{period}/retry", summary="Run a job again", response_model=JobRunShown)
+def post_retry(
+    call: Annotated[Call, may("jobs:write")], job: Id, period: Id, *, asked: RetryAsked
+) -> Response:
+    """Run it now and show how it ended: done, or failed with its error. What it made is replaced.
+
+    409 while it runs, or where it is done and `again` was not asked for.
+    """
+    run = call.services.retry_job(job, period, again=asked.again)
+    return one(call.request, JobRunShown.model_validate(run))
 
 
 @router.get("/v1/doctor", summary="Check the data", response_model=Listing[CheckShown])

@@ -4,6 +4,7 @@ import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from metering.wire import to_batch
 from pricing.api.app import create_app
 from pricing.api.auth import Authenticator
 from pricing.api.services import Readiness, Services
+from pricing.jobs import Jobs
 from pricing.ledger.connect import Ledger
 from pricing.ledger.keys import NewKey, create_key
 from pricing.ledger.projects import Project, add_project
@@ -73,11 +75,18 @@ def leg(number, tenant_id, **change):
 class House:
     """One application with everything under it."""
 
-    def __init__(self, ledger, store, clock):
+    def __init__(self, ledger, store, clock, *, folder):
         self.ledger, self.store, self.clock = ledger, store, clock
         self.rules = LedgerRules(ledger)
         self.changes = []
         self.writer = IngestWriter(store, clock)
+        self.jobs = Jobs(
+            ledger=ledger,
+            read_usage=self._read,
+            clock=clock,
+            exports_folder=folder / "exports",
+            zone=ZoneInfo("UTC"),
+        )
         self.services = Services(
             ledger=ledger,
             read_usage=self._read,
@@ -87,6 +96,7 @@ class House:
             readiness=lambda: Readiness(writable=True, details={"pending_legs": 0}),
             catalogue=lambda: self.rules.at(clock.now).prices.catalogue,
             changed=self._changed,
+            retry_job=self.jobs.retry,
             back_up=lambda: Path("/backups/20261001T120000Z"),
             writer=self.writer,
         )
@@ -154,7 +164,7 @@ def open_house(ledger_template, folder):
     """An application with an operator's key and nothing else."""
     shutil.copy(ledger_template, folder / "ledger.sqlite")
     ledger, store = Ledger(f"sqlite:///{folder / 'ledger.sqlite'}"), open_store(None)
-    made = House(ledger, store, Clock())
+    made = House(ledger, store, Clock(), folder=folder)
     made.operator = made.key(Role.OPERATOR)
     yield made
     made.client.close()
