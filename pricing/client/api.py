@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 from urllib.parse import quote
@@ -16,6 +17,7 @@ ARROW: Final = "application/vnd.apache.arrow.stream"
 PAGE_ROWS: Final = 1_000
 TIMEOUT_SECONDS: Final = 60.0
 Interval = Literal["none", "hour", "day", "month"]
+BookState = Literal["draft", "reviewed", "published"]
 Json = dict[str, Any]
 
 
@@ -62,6 +64,21 @@ class Client:
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         answer: Json = self._send("POST", path, json=body, headers=headers).json()
         return answer
+
+    def get_bytes(self, path: str, **params: Any) -> bytes:
+        """The body of a route that gives a file."""
+        accept = {"Accept": "*/*"}
+        return self._send("GET", path, params=_given(params), headers=accept).content
+
+    def get_file(self, path: str, out: Path, **params: Any) -> None:
+        """Write the body of a route into a file, a chunk at a time."""
+        with self._http.stream("GET", path, params=_given(params)) as answer:
+            if not answer.is_success:
+                answer.read()
+                raise ApiError(answer.status_code, _problem(answer))
+            with out.open("wb") as file:
+                for chunk in answer.iter_bytes():
+                    file.write(chunk)
 
     def patch(self, path: str, body: Json) -> Json:
         """The JSON that a PATCH answers."""
@@ -135,9 +152,18 @@ class Client:
         """What a request would pay; asked: at, tenant_id, input_tokens, output_tokens, …"""
         return self.get("/v1/prices/quote", model_id=model_id, **asked)
 
-    def publish_prices(self, toml: str) -> Json:
-        """Publish a price book."""
-        return self.post("/v1/prices", {"toml": toml, "state": "published"})
+    def publish_prices(self, toml: str, *, state: BookState = "published") -> Json:
+        """Publish a price book; or keep it as a draft, or say that a draft has been reviewed."""
+        return self.post("/v1/prices", {"toml": toml, "state": state})
+
+    def price_effects(self, book: str, revision: int) -> Json:
+        """What the re-rate after a publication changed, by tenant."""
+        return self.get(f"/v1/prices/{quote(book, safe='')}/{revision}/effects")
+
+    def what_if(self, toml: str, start_at: datetime, end_at: datetime) -> Json:
+        """What a past window would have cost by this book, by tenant, model and line."""
+        window = {"start_at": start_at.isoformat(), "end_at": end_at.isoformat()}
+        return self.post("/v1/prices/what-if", {"toml": toml, **window})
 
     def ready(self) -> Json:
         """Whether usage can be accepted, and the lag; also while it cannot."""

@@ -30,7 +30,7 @@ _TURN = threading.Lock()  # one compiler, one document at a time
 def invoice_pdf(found: Invoice, lines: Sequence[InvoiceLine]) -> bytes:
     """The PDF. Raises ConfigInvalid where no font of the machine has Chinese characters."""
     data = json.dumps(_data(found, lines), ensure_ascii=False)
-    stamp = found.issued_at or found.made_at
+    stamp = (found.issued_at or found.made_at).replace(microsecond=0)
     with _TURN:
         made = _compiler().compile(format="pdf", sys_inputs={"data": data}, timestamp=stamp)
     if not isinstance(made, bytes):

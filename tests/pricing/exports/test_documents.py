@@ -49,7 +49,7 @@ LINES = [
 
 def invoice(**change):
     """By hand: 20.55411 + -0.20 = 20.35411 exact, 20.35 net, 6 % tax 1.22, 21.57 gross."""
-    moment = datetime(2026, 7, 1, tzinfo=UTC)
+    moment = datetime(2026, 7, 1, 0, 0, 0, 5, tzinfo=UTC)
     given = {
         "number": "INV-000001",
         "kind": "invoice",

@@ -1,0 +1,54 @@
+"""`tokentill export`: a month as one file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from metering.windows import parse_month
+from pricing.cli_local import ConfigFile, LocalHouse, do
+from pricing.client import Client
+from pricing.ledger.tenants import zone as zone_named
+from pricing.runs.export_file import ExportOrder, export_file
+from pricing.scope import Scope
+
+
+def register(app: typer.Typer) -> None:
+    """Add `export` to `app`."""
+    app.command()(export)
+
+
+def export(
+    month: Annotated[str, typer.Argument(help="YYYY-MM.")],
+    *,
+    kind: Annotated[
+        str, typer.Option(help="chargeback, servers, requests, invoices, lines or focus.")
+    ],
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    format_: Annotated[str, typer.Option("--format", help="csv, parquet, xlsx or jsonl.")] = "csv",
+    zone: Annotated[str, typer.Option(help="Cuts what is not cut by tenant (IANA name).")] = "UTC",
+    config: ConfigFile = None,
+) -> None:
+    """Write a month's export; the file appears whole or not at all.
+
+    Example: tokentill export 2026-10 --kind focus --format parquet --out focus.parquet
+    """
+    partial = out.with_name(out.name + ".partial")
+    asked = {"month": month, "format": format_, "zone": zone}
+
+    def by_api(client: Client) -> None:
+        client.get_file(f"/v1/exports/{kind}", partial, **asked)
+
+    def locally(house: LocalHouse) -> None:
+        order = ExportOrder(
+            kind=kind, month=parse_month(month), zone=zone_named(zone), scope=Scope.house()
+        )
+        with house.ledger.read() as connection:
+            export_file(house.cursor, connection, order, format_=format_, path=partial)
+
+    try:
+        do("export", config, by_api, locally)
+        partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)
+    typer.echo(str(out))

@@ -1,0 +1,97 @@
+"""Where a command finds the house: the API where its address is set, else the stores themselves."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import duckdb
+import typer
+
+from metering.errors import MeteringError
+from metering.store.connect import open_store
+from pricing.client import ApiError, ApiUnreachable, Client
+from pricing.errors import PricingError, ServeRunning
+from pricing.home import own_home
+from pricing.ledger.connect import Ledger
+from pricing.ledger.upgrade import upgrade_ledger, upgrade_usage
+from pricing.runs.ledger_rules import LedgerRules
+from pricing.runs.reprice import needs_repricing, reprice_open
+from pricing.runs.settle import settle_due, settle_new
+from pricing.settings import Settings, load_settings
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="tokentill.toml to read.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; money is decimal text.")]
+EXPECTED: Final = (PricingError, MeteringError, ApiError, ApiUnreachable, ValueError)
+TIMEOUT_SECONDS: Final = 3600
+WAIT_SECONDS: Final = 60.0  # for another command that owns the stores
+PAUSE_SECONDS: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHouse:
+    """Both stores, owned by this process."""
+
+    settings: Settings
+    ledger: Ledger
+    cursor: duckdb.DuckDBPyConnection
+    now: datetime
+
+    def settle(self) -> None:
+        """What the settler of a server would have done by now."""
+        rules = LedgerRules(self.ledger, default_book=self.settings.prices.default_book).at(
+            self.now
+        )
+        if needs_repricing(self.cursor, rules):
+            list(reprice_open(self.cursor, rules, now=self.now))
+        while settle_new(self.cursor, rules, now=self.now).legs:
+            pass
+        settle_due(self.cursor, rules, now=self.now)
+
+
+def do(
+    command: str,
+    config: Path | None,
+    by_api: Callable[[Client], Any],
+    locally: Callable[[LocalHouse], Any],
+) -> Any:
+    """The result of the one that fits; an expected failure ends the command with its remedy."""
+    try:
+        settings = load_settings(config)
+        if settings.api.url is None:
+            with local_house(settings) as house:
+                return locally(house)
+        key = settings.api.key.get_secret_value() if settings.api.key else ""
+        with Client(settings.api.url, key, timeout_seconds=TIMEOUT_SECONDS) as client:
+            return by_api(client)
+    except EXPECTED as error:
+        typer.echo(f"tokentill {command}: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+@contextmanager
+def local_house(settings: Settings) -> Iterator[LocalHouse]:
+    """Own the stores; waits a minute for another command, and tells who owns them after that."""
+    with ExitStack() as closing:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                closing.enter_context(own_home(settings.home))
+                break
+            except ServeRunning:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+        upgrade_ledger(settings.ledger_url)
+        upgrade_usage(settings.usage_path)
+        ledger = Ledger(settings.ledger_url)
+        closing.callback(ledger.close)
+        limits = settings.store
+        store = open_store(
+            settings.usage_path, memory_limit=limits.memory_limit, threads=limits.threads
+        )
+        closing.callback(store.close)
+        yield LocalHouse(settings, ledger, store.cursor(), datetime.now(UTC))
