@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from metering.windows import parse_time
+from pricing import cli_publish
 from pricing.books.book_diff import changes, draft
 from pricing.books.genai_prices import import_genai_prices
 from pricing.books.imported import THE_BEGINNING, ImportOptions
@@ -27,7 +28,9 @@ from pricing.price_key import PriceKey
 UNREADABLE = 2
 IMPORTERS = {"litellm": import_litellm, "genai-prices": import_genai_prices}
 
-prices = typer.Typer(help="Price books: import, check, explain, compare.", no_args_is_help=True)
+prices = typer.Typer(
+    help="Price books: import, check, explain, compare, try, publish.", no_args_is_help=True
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -270,3 +273,6 @@ def _refuse(error: Exception) -> NoReturn:
     """End with the message of an unreadable file or an unusable book."""
     typer.echo(f"tokentill prices: {error}", err=True)
     raise typer.Exit(UNREADABLE) from error
+
+
+cli_publish.add_to(prices)

@@ -32,10 +32,17 @@ class BookRevision:
 
 
 def add_revision(
-    change: Change, book: str, *, toml_text: str, currency: str, state: BookState
+    change: Change,
+    book: str,
+    *,
+    toml_text: str,
+    currency: str,
+    state: BookState,
+    reviewed_first: bool = False,
 ) -> BookRevision:
     """Keep a validated text as the book's next revision; the same text again returns the first.
 
+    reviewed_first: a text is published only once another key than its author's has reviewed it.
     Raises Conflict where the book has another currency: amounts of one book must add up.
     """
     digest = hashlib.sha256(toml_text.encode()).hexdigest()
@@ -47,7 +54,12 @@ def add_revision(
         )
     for old in known:
         if old.sha256 == digest:
-            return old if old.state == state else advance(change, old, state=state)
+            return advance(change, old, state=state, reviewed_first=reviewed_first)
+    if state is BookState.REVIEWED or (state is BookState.PUBLISHED and reviewed_first):
+        raise Conflict(
+            f"Nobody has reviewed this text of book {book!r}: there is no draft of it.",
+            remedy="Keep it as a draft; then let another key review it.",
+        )
     published = state is BookState.PUBLISHED
     new = BookRevision(
         book=book,
@@ -65,18 +77,58 @@ def add_revision(
     return new
 
 
-def advance(change: Change, old: BookRevision, *, state: BookState) -> BookRevision:
-    """Move a revision forward. Raises Conflict for a step back: what was published stays."""
+def advance(
+    change: Change, old: BookRevision, *, state: BookState, reviewed_first: bool = False
+) -> BookRevision:
+    """Move a revision forward. Raises Conflict for a step that it must not take."""
     if ORDER.index(state) < ORDER.index(BookState(old.state)):
         raise Conflict(
             f"Revision {old.revision} of book {old.book!r} is {old.state}.",
             remedy="Add another revision with the corrected text.",
         )
+    if state is BookState.PUBLISHED:
+        _not_behind(change, old)
+    if state == old.state:
+        return old
+    if state is BookState.REVIEWED and change.actor == old.created_by:
+        raise Conflict(
+            f"Revision {old.revision} of book {old.book!r} was written with this key.",
+            remedy="Let a second person review it, with a key of their own.",
+        )
+    if state is BookState.PUBLISHED and reviewed_first and old.state != BookState.REVIEWED:
+        raise Conflict(
+            f"Revision {old.revision} of book {old.book!r} is a {old.state}, and the policy "
+            'book_review = "second_person" is in force.',
+            remedy="Let another key than its author's review it; then publish it.",
+        )
     changes: dict[str, object] = {"state": state}
-    if state is BookState.PUBLISHED and old.state != state:
+    if state is BookState.PUBLISHED:
         changes |= {"published_at": change.at, "published_by": change.actor}
     key = {"book": old.book, "revision": old.revision}
     return BookRevision(**change.update(book_revision, key, changes))
+
+
+def _not_behind(change: Change, old: BookRevision) -> None:
+    """The latest published revision prices usage: publishing an older one would change nothing."""
+    published = [
+        each.revision
+        for each in _revisions(change.connection, old.book)
+        if each.state == BookState.PUBLISHED and each.revision > old.revision
+    ]
+    if published:
+        raise Conflict(
+            f"This is the text of revision {old.revision} of book {old.book!r}, and revision "
+            f"{published[-1]} is published since.",
+            remedy="To go back to it, say so in the `source` of an entry: that is another text.",
+        )
+
+
+def next_publication(connection: Connection, after: datetime) -> datetime | None:
+    """When any book was published next after the UTC time `after`; None: not yet."""
+    table = book_revision
+    query = select(func.min(table.c.published_at)).where(table.c.published_at > after)
+    found: datetime | None = connection.execute(query).scalar_one()
+    return found
 
 
 def get_revision(connection: Connection, book: str, *, revision: int) -> BookRevision:

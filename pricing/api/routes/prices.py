@@ -1,6 +1,7 @@
 """/v1/prices: the books that are published, and what a request would pay."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -11,8 +12,10 @@ from pricing.api.call import Call, may
 from pricing.api.paging import Paged
 from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.shapes import Amount, Currency, Id, Listing, Shape, Shown, Text, Time
-from pricing.books.toml_book import read_book
+from pricing.books.toml_book import read_book, write_book
+from pricing.books.validate import findings
 from pricing.ledger.connect import Change
+from pricing.ledger.policies import policy_in_force
 from pricing.ledger.price_books import (
     add_revision,
     get_revision,
@@ -59,8 +62,23 @@ class BookText(BookShown):
     toml_text: str = Field(examples=[EXAMPLE_BOOK])
 
 
+class BookWarning(Shown):
+    """Something that looks wrong in a book that can be used."""
+
+    line: int | None = Field(description="of the text as it was sent")
+    where: str = Field(examples=["glm-5.2"])
+    message: str = Field(examples=["no price from 2026-08-01 to 2026-08-20."])
+    remedy: str
+
+
+class BookKept(BookText):
+    """A revision as it is kept: holidays are in its text as dates."""
+
+    warnings: list[BookWarning]
+
+
 class NewBook(Shape):
-    """A price book to publish, or to keep as a draft."""
+    """A price book to publish, or to keep as a draft, or a draft that somebody has reviewed."""
 
     toml: str = Field(min_length=1, max_length=BOOK_CHARACTERS_MAX, examples=[EXAMPLE_BOOK])
     state: BookState = Field(BookState.PUBLISHED, description="only published books price usage")
@@ -109,24 +127,32 @@ def get_books(call: Reading, paging: Paged) -> Response:
     return many(call.request, BookShown, *paging.cut(rows, "book", "revision"))
 
 
-@router.post("/v1/prices", summary="Publish a price book", response_model=BookText, status_code=201)
+@router.post("/v1/prices", summary="Publish a price book", response_model=BookKept, status_code=201)
 def post_book(call: Writing, new: NewBook) -> Response:
     """The book is checked as a whole first; requests of open months are rated anew.
 
-    The same text again is the same revision. A price published late for an earlier date never
-    touches a closed month.
+    The same text again is the same revision, and moves it on: draft, reviewed, published. A review
+    needs another key than the draft's. A price published late for an earlier date never touches a
+    closed month; /v1/prices/{book}/{revision}/effects says what it changed.
     """
     book = read_book(new.toml)
+    warnings = [BookWarning.model_validate(each) for each in findings(book)]
 
-    def publish(change: Change) -> BookText:
+    def publish(change: Change) -> BookKept:
+        policy = policy_in_force(change.connection, change.at)
         kept = add_revision(
-            change, book.name, toml_text=new.toml, currency=book.currency, state=new.state
+            change,
+            book.name,
+            toml_text=write_book(book),
+            currency=book.currency,
+            state=new.state,
+            reviewed_first=policy.book_review == "second_person",
         )
         if new.state is BookState.PUBLISHED:
             books = [read_book(each.toml_text) for each in published_books(change.connection)]
             for name in {each.name for each in books if each.contracts}:
                 Catalogue(books, name)  # refuses a contract that leads to no book
-        return BookText.model_validate(kept)
+        return BookKept(**asdict(kept), warnings=warnings)
 
     answer = call.created(publish, new)
     call.services.changed("books")
