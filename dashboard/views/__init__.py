@@ -7,6 +7,7 @@ from typing import Final
 from dashboard.page import Page
 from dashboard.views import (
     cache,
+    capacity,
     invoices,
     jobs,
     mine,
@@ -79,6 +80,10 @@ ENTRIES: Final = (
     Entry(
         path="prices", title="prices.title", group="nav.bill", show=prices.show,
         icon=":material/sell:", needs=frozenset({"/v1/prices"}),
+    ),
+    Entry(
+        path="capacity", title="capacity.title", group="nav.invest", show=capacity.show,
+        icon=":material/memory:", needs=HOUSE | {"/v1/economics/servers"},
     ),
     Entry(
         path="mine", title="mine.title", group="nav.mine", show=mine.show,
