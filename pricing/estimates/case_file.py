@@ -20,9 +20,11 @@ CATALOGUE_FILE = Path(__file__).parents[1] / "data" / "hardware.toml"
 RENT = "rent"  # the opex line that stands for bought hardware
 REMEDY = "docs/roi.md lists every key with an example."
 
+LARGEST = 1e15  # of an amount or a rate: beyond it no sum of a case could be shown
 Ratio = Annotated[float, Field(ge=0, le=1)]
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, le=LARGEST)]
+Positive = Annotated[float, Field(gt=0, ge=1e-9, le=LARGEST)]
+Drawn = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 
 
 class _Table(BaseModel):
@@ -32,7 +34,7 @@ class _Table(BaseModel):
 class _Capital(_Table):
     assets: dict[str, Amount] = Field(default_factory=dict)
     residual: Amount = 0.0
-    wacc: Annotated[float, Field(gt=-1, le=10)]
+    wacc: Annotated[float, Field(ge=-0.9, le=10)]
 
 
 class _Traffic(_Table):
@@ -56,14 +58,14 @@ class _Prices(_Table):
 class _Energy(_Table):
     rated_kw: Amount | None = None
     load_factor: Ratio
-    pue: Annotated[float, Field(ge=1, allow_inf_nan=False)]
+    pue: Annotated[float, Field(ge=1, le=100)]
     price_per_kwh: Amount
 
 
 class _Distribution(_Table):
-    triangular: tuple[float, float, float] | None = None
-    uniform: tuple[float, float] | None = None
-    normal: tuple[float, float] | None = None
+    triangular: tuple[Drawn, Drawn, Drawn] | None = None
+    uniform: tuple[Drawn, Drawn] | None = None
+    normal: tuple[Drawn, Drawn] | None = None
 
 
 class _MonteCarlo(_Table):
@@ -72,7 +74,9 @@ class _MonteCarlo(_Table):
     drivers: dict[str, _Distribution]
 
 
-class _CaseFile(_Table):
+class CaseStated(_Table):
+    """A case as it is stated, in a file or over HTTP; docs/roi.md lists every key."""
+
     name: Annotated[str, Field(min_length=1, max_length=200)]
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")]
     start: date
@@ -115,21 +119,25 @@ def read_case(text: str, *, name_of_file: str) -> CaseFile:
     if len(text) > CASE_LENGTH_MAX:
         raise ConfigInvalid(f"{name_of_file} is longer than {CASE_LENGTH_MAX} characters.")
     try:
-        raw = tomllib.loads(text)
-        read = _CaseFile.model_validate(raw)
+        read = CaseStated.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise ConfigInvalid(f"{name_of_file} is no TOML: {error}.", remedy=REMEDY) from error
     except ValidationError as error:
         raise ConfigInvalid(f"{name_of_file}: {reasons(error)}.", remedy=REMEDY) from error
-    hardware = _hardware(read, name_of_file)
+    return case_of(read, named=name_of_file)
+
+
+def case_of(read: CaseStated, *, named: str) -> CaseFile:
+    """The case that was stated. Raises ConfigInvalid, naming `named`, for what cannot be."""
+    hardware = _hardware(read, named)
     try:
         _ask_for_unknown(read, hardware)
         return CaseFile(_case(read), _draws(read.monte_carlo), hardware)
     except (ValueError, LookupError) as error:
-        raise ConfigInvalid(f"{name_of_file}: {error}.", remedy=REMEDY) from error
+        raise ConfigInvalid(f"{named}: {error}.", remedy=REMEDY) from error
 
 
-def _case(read: _CaseFile) -> Case:
+def _case(read: CaseStated) -> Case:
     opex = dict(read.opex_per_month)
     if read.energy is not None:
         if "energy" in opex:
@@ -179,7 +187,7 @@ def _distribution(name: str, read: _Distribution) -> Distribution:
     return Distribution(shape, parameters)
 
 
-def _hardware(read: _CaseFile, name_of_file: str) -> Accelerator | None:
+def _hardware(read: CaseStated, name_of_file: str) -> Accelerator | None:
     if read.hardware is None:
         return None
     catalogue = packaged_catalogue()
@@ -192,7 +200,7 @@ def _hardware(read: _CaseFile, name_of_file: str) -> Accelerator | None:
     return catalogue[read.hardware]
 
 
-def _ask_for_unknown(read: _CaseFile, hardware: Accelerator | None) -> None:
+def _ask_for_unknown(read: CaseStated, hardware: Accelerator | None) -> None:
     """Raises for a price or power that the file leaves out; a catalogue figure is shown, not used.
 
     A list price or a device's power is not what this operator pays or what a server draws. Rented

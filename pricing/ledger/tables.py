@@ -252,6 +252,19 @@ finding_decision = Table(
     Column("decided_by", String, nullable=False),
 )
 
+roi_case = Table(  # an investment case as it was stated; never changed, only archived
+    "roi_case",
+    metadata,
+    Column("case_id", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("currency", String, nullable=False),
+    Column("stated", JSON(none_as_null=True), nullable=False),
+    Column("note", Text),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("created_by", String, nullable=False),
+    Column("archived_at", UtcDateTime),
+)
+
 audit_entry = Table(
     "audit_entry",
     metadata,

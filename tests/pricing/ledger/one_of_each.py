@@ -20,6 +20,7 @@ from pricing.ledger.keys import NewKey, create_key
 from pricing.ledger.policies import add_policy
 from pricing.ledger.price_books import add_revision
 from pricing.ledger.projects import Project, add_project
+from pricing.ledger.roi_cases import add_case
 from pricing.ledger.servers import Server, add_server
 from pricing.ledger.tables import BookState
 from pricing.ledger.tenants import Tenant, add_tenant, get_tenant
@@ -73,6 +74,7 @@ def _fill_the_rest(change):
         ),
     )
     add_policy(change, "undelivered = 'bill_input'", effective_from=NOW)
+    add_case(change, "base", currency="CNY", stated={"months": 60}, note="as offered")
     claim(change, "export", period="2026-09", owner="host:1")
     _fill_the_close(change)
     decide(change, "f1", decision="accepted", reason="known", tenant_id="t-alder")
