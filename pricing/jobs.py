@@ -7,7 +7,7 @@ changes nothing, because (job, period) is claimed in the ledger before the work 
 import os
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -16,29 +16,33 @@ from zoneinfo import ZoneInfo
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from metering.windows import month_of, month_window, next_month, parse_month
+from metering.windows import parse_month
 from pricing.api.services import ReadUsage
 from pricing.errors import Conflict, NotFound
 from pricing.ledger.connect import Ledger
 from pricing.ledger.job_runs import JobRun, claim, find_run, finish
 from pricing.ledger.tables import RunState
+from pricing.runs.close_jobs import Job, months_over
 from pricing.runs.export_month import first_usage_at, gather_month, write_month
 
 LOG: Final = structlog.get_logger()
 MONTHLY_EXPORT: Final = "monthly_export"
-MONTHS_BACK: Final = 12  # how far a job catches up after a long downtime
-SETTLING: Final = timedelta(hours=6)  # after a month's end, for late halves to come in
+RETRY_AFTER: Final = timedelta(hours=1)  # a job that failed is tried again this much later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
-    """The jobs of one home. clock: aware UTC now. zone: whose months the house exports."""
+    """The jobs of one home. clock: aware UTC now. zone: whose months the house exports.
+
+    more: further jobs, run after the exports.
+    """
 
     ledger: Ledger
     read_usage: ReadUsage
     clock: Callable[[], datetime]
     exports_folder: Path
     zone: ZoneInfo
+    more: tuple[Job, ...] = field(default_factory=tuple)
 
     def scheduler(self, wake_seconds: int) -> BackgroundScheduler:
         """A scheduler that wakes the jobs at once and then every `wake_seconds`."""
@@ -57,6 +61,10 @@ class Jobs:
         """Run whatever is due and not done; one failure does not keep the next from running."""
         for month in self.due_months():
             self.export(month)
+        for job in self.more:
+            for period in job.due(self.clock()):
+                if self._is_open(job.name, period):
+                    self.run(job, period)
 
     def retry(self, job: str, period: str, *, again: bool = False) -> JobRun:
         """Run a job of a period now; the run as it ended, done or failed.
@@ -65,9 +73,13 @@ class Jobs:
         """
         with self.ledger.read() as connection:
             known = find_run(connection, job, period=period)
-        if known is None or job != MONTHLY_EXPORT:
+        others = {each.name: each for each in self.more}
+        if known is None or (job != MONTHLY_EXPORT and job not in others):
             raise NotFound(f"The job {job!r} was never run for {period!r}.")
-        run = self.export(parse_month(period), again=again)
+        if job in others:
+            run = self.run(others[job], period, again=again)
+        else:
+            run = self.export(parse_month(period), again=again)
         if run is None:
             raise Conflict(
                 f"The job {job!r} is {known.state} for {period}.",
@@ -77,38 +89,50 @@ class Jobs:
 
     def due_months(self) -> Iterator[date]:
         """Months with or after the first usage that are over and not exported, the oldest first."""
-        now = self.clock()
         first = self.read_usage(first_usage_at)
-        if first is None:
-            return
-        month = month_of(max(first, now - timedelta(days=31 * MONTHS_BACK)), self.zone)
-        while month_window(month, self.zone).end_at + SETTLING <= now:
-            with self.ledger.read() as connection:
-                run = find_run(connection, MONTHLY_EXPORT, period=f"{month:%Y-%m}")
-            if run is None or run.state != RunState.DONE:
+        for month in months_over(first, self.zone, self.clock()):
+            if self._is_open(MONTHLY_EXPORT, f"{month:%Y-%m}"):
                 yield month
-            month = next_month(month)
 
     def export(self, month: date, *, again: bool = False) -> JobRun | None:
         """Export a month; None if it is done already or somebody else is at it.
 
-        A failure is on record, and the next wake-up tries again. again: replace the files of a
-        month that was exported before.
+        again: replace the files of a month that was exported before.
         """
-        period, owner = f"{month:%Y-%m}", f"{socket.gethostname()}:{os.getpid()}"
+        period = f"{month:%Y-%m}"
+        return self._claimed(MONTHLY_EXPORT, period, lambda: self._export(month), again=again)
+
+    def run(self, job: Job, period: str, *, again: bool = False) -> JobRun | None:
+        """Run a job for a period; None if it is done already or somebody else is at it."""
+        return self._claimed(job.name, period, lambda: job.run(period, self.clock()), again=again)
+
+    def _is_open(self, job: str, period: str) -> bool:
+        """Whether a period is to be run now: never run, or failed long enough ago."""
+        with self.ledger.read() as connection:
+            run = find_run(connection, job, period=period)
+        if run is None or run.state == RunState.RUNNING:
+            return True  # a claim that somebody holds is refused
+        has_waited = run.finished_at is None or run.finished_at + RETRY_AFTER <= self.clock()
+        return run.state == RunState.FAILED and has_waited
+
+    def _claimed(
+        self, job: str, period: str, work: Callable[[], dict[str, Any]], *, again: bool
+    ) -> JobRun | None:
+        """Do the work under a claim; a failure is on record, and a later wake-up tries again."""
+        owner = f"{socket.gethostname()}:{os.getpid()}"
         with self.ledger.write(actor="jobs", at=self.clock()) as change:
-            run = claim(change, MONTHLY_EXPORT, period=period, owner=owner, again=again)
+            run = claim(change, job, period=period, owner=owner, again=again)
         if run is None:
             return None
         outcome, failure = None, None
         try:
-            outcome = self._export(month)
+            outcome = work()
         except Exception as error:  # the outermost loop of a job: whoever woke it goes on
-            LOG.exception("job_failed", job=MONTHLY_EXPORT, period=period)
+            LOG.exception("job_failed", job=job, period=period)
             failure = str(error)
         with self.ledger.write(actor="jobs", at=self.clock()) as change:
             finish(change, run, outcome=outcome, error=failure)
-            return find_run(change.connection, MONTHLY_EXPORT, period=period)
+            return find_run(change.connection, job, period=period)
 
     def _export(self, month: date) -> dict[str, Any]:
         tables = self.read_usage(lambda cursor: gather_month(cursor, month, self.zone))

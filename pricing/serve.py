@@ -39,6 +39,7 @@ from pricing.ledger.upgrade import upgrade_ledger, upgrade_usage
 from pricing.policy import Policy, PolicyInvalid
 from pricing.price_book import Catalogue
 from pricing.readiness import Gauges
+from pricing.runs.close_jobs import DailyCheck, Job, MonthlyClose, WeeklyBackup
 from pricing.runs.ledger_rules import LedgerRules
 from pricing.runs.settler import Settler
 from pricing.scope import Role
@@ -100,6 +101,11 @@ def open_house(settings: Settings, clock: Clock) -> Iterator[House]:
             clock=clock,
             exports_folder=settings.exports_folder,
             zone=zone(settings.jobs.zone),
+            more=tuple(
+                _ledger_jobs(
+                    ledger, store, settler=settler, readers=readers, settings=settings, clock=clock
+                )
+            ),
         )
         scheduler = jobs.scheduler(settings.jobs.wake_seconds)
         scheduler.start()
@@ -107,6 +113,29 @@ def open_house(settings: Settings, clock: Clock) -> Iterator[House]:
         writer = IngestWriter(store, clock)
         closing.callback(writer.close)
         yield House(ledger, store, writer, settler, readers, jobs)
+
+
+def _ledger_jobs(
+    ledger: Ledger,
+    store: Store,
+    *,
+    settler: Settler,
+    readers: Readers,
+    settings: Settings,
+    clock: Clock,
+) -> Iterator[Job]:
+    """The jobs that the settings switch on."""
+    if settings.jobs.monthly_close:
+        yield MonthlyClose(
+            ledger=ledger,
+            read_usage=readers.read,
+            write_usage=lambda task: settler.call(lambda cursor, _: task(cursor)).result(),
+            house_zone=zone(settings.jobs.zone),
+        )
+    if settings.jobs.daily_check:
+        yield DailyCheck(ledger=ledger, read_usage=readers.read)
+    if settings.jobs.weekly_backup:
+        yield WeeklyBackup(back_up=lambda: back_up_home(store, settings, now=clock()))
 
 
 def services_of(house: House, settings: Settings, clock: Clock) -> Services:

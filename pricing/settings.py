@@ -104,6 +104,13 @@ class JobSettings(Section):
 
     zone: str = Field(default="UTC", description="IANA zone of the house's own months")
     wake_seconds: int = Field(default=60, ge=1, description="how often jobs look for work")
+    monthly_close: bool = Field(
+        default=False, description="close each month by itself, six hours after it ended"
+    )
+    daily_check: bool = Field(
+        default=True, description="check chains, documents and sums once a day"
+    )
+    weekly_backup: bool = Field(default=False, description="copy both stores once a week")
     exports_folder: Path | None = Field(default=None, description="unset: exports in the home")
     backups_folder: Path | None = Field(default=None, description="unset: backups in the home")
 
