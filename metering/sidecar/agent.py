@@ -74,7 +74,7 @@ class Agent:
         if self.scraper:
             self.scraper.start()
         while not self.wake.stopping and not self.wake.reloading:
-            busy = [lane.step() for lane in self.lanes]
+            busy = [self._step(lane) for lane in self.lanes]
             self._move_watermark()
             self._report()
             if is_changed():
@@ -120,6 +120,15 @@ class Agent:
             headers["Tokentill-Watermark"] = mark.isoformat()
         return headers
 
+    def _step(self, lane: Lane) -> bool:
+        """One step of one source; a fault that nobody foresaw stops only that one for a while."""
+        try:
+            return lane.step()
+        except Exception as error:
+            log.exception("source_failed", source=lane.source.name)
+            lane.suspend(f"{type(error).__name__}: {error}")
+            return False
+
     def _move_watermark(self) -> None:
         """An idle node still says how far it is: an empty batch carries the watermark."""
         now = self.clock.monotonic()
@@ -158,7 +167,7 @@ class Agent:
         for source in self.files:
             source.look_now()
         while self.clock.monotonic() < deadline:
-            busy = [lane.step() for lane in self.lanes if not lane.failures]
+            busy = [self._step(lane) for lane in self.lanes if not lane.failures]
             if not any(busy):
                 break
         self._watermark_due = 0.0

@@ -91,18 +91,25 @@ class Lane:
 
     def step(self) -> bool:
         """Do one thing, at most one attempt to send; whether there may be more to do at once."""
+        if self.clock.monotonic() < self.retry_at:
+            return False
         if self._intake is None:
             self._intake = self.source.read()
             if self._intake is None:
+                self._recovered()
                 return False
             self._parts.extend(self._intake.parts)
-        elif self.clock.monotonic() < self.retry_at:
-            return False
         if self._parts:
             self._attempt(self._parts[0])
         if not self._parts:
             self._finish()
         return self.failures == 0
+
+    def suspend(self, reason: str) -> None:
+        """Leave the source alone for a while: it failed in a way that nobody foresaw."""
+        self.failures += 1
+        self.last_failure = reason
+        self.retry_at = self.clock.monotonic() + self.pace.longest
 
     def _attempt(self, part: Part) -> None:
         last = len(self._parts) == 1 and self._intake is not None
@@ -122,9 +129,12 @@ class Lane:
 
     def _done(self) -> None:
         self._parts.popleft()
+        self._recovered()
+
+    def _recovered(self) -> None:
         if self.failures:
-            log.info("collector_back", source=self.source.name, attempts=self.failures)
-        self.failures, self.last_failure = 0, ""
+            log.info("source_back", source=self.source.name, attempts=self.failures)
+        self.failures, self.last_failure, self.retry_at = 0, "", 0.0
 
     def _finish(self) -> None:
         self.source.commit(self._outcomes)

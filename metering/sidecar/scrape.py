@@ -112,7 +112,7 @@ class Scraper:
         try:
             for row in samples(source, fetch(source), self._node, sampled_at):
                 self._spool.append(sample_record(row))
-        except (MeteringError, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - the thread must outlive any answer
             self._set_trouble(source.name, f"{type(error).__name__}: {error}")
         else:
             self._set_trouble(source.name, "")

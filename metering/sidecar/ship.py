@@ -72,8 +72,8 @@ class CollectorClock:
     _date_at: datetime | None = None
     _measured_at: float = 0.0
 
-    def measure(self, header: str | None, sent_at: float) -> None:
-        """Take in a Date header of an answer to what was sent at the wall time `sent_at`."""
+    def measure(self, header: str | None) -> None:
+        """Take in the Date header of an answer that has just come."""
         try:
             date_at = parsedate_to_datetime(header or "")
         except ValueError:
@@ -81,7 +81,7 @@ class CollectorClock:
         # The header has whole seconds, cut: its middle is half a second later.
         self._date_at = date_at.astimezone(UTC) + timedelta(seconds=0.5)
         self._measured_at = self.clock.monotonic()
-        self.skew_seconds = self._date_at.timestamp() - (sent_at + self.clock.wall()) / 2
+        self.skew_seconds = self._date_at.timestamp() - self.clock.wall()
 
     def now(self) -> datetime | None:
         """The collector's time now, whatever the node's clock says; None before any answer."""
@@ -100,7 +100,6 @@ class Shipper:
         self.current = 0  # index of the collector that answered last
         self._collectors = [url.rstrip("/") for url in collectors]
         self._key = key
-        self._clock = clock
         # Proxy settings of the environment are not for traffic inside the cluster.
         self._client = httpx.Client(
             verify=_trust(collectors, ca_file),
@@ -125,7 +124,6 @@ class Shipper:
 
     def post_to(self, url: str, part: Part, headers: Mapping[str, str]) -> Answer:
         """One attempt at one collector."""
-        sent_at = self._clock.wall()
         try:
             all_headers = {
                 "Authorization": f"Bearer {self._key()}",
@@ -141,13 +139,13 @@ class Shipper:
                 body = _bounded(response)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             return Answer(Verdict.RETRY, url, detail=f"{type(error).__name__}: {error}")
-        self.collector_clock.measure(response.headers.get("Date"), sent_at)
+        self.collector_clock.measure(response.headers.get("Date"))
         return _answer(url, response, body)
 
 
 def _trust(collectors: Sequence[str], ca_file: str) -> ssl.SSLContext:
     """Whom to trust: the file's authorities, else the system's; nobody where nothing is https."""
-    if not any(url.startswith("https") for url in collectors):
+    if not ca_file and not any(url.startswith("https") for url in collectors):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         return ssl.create_default_context(cafile=ca_file or None)

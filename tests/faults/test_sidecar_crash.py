@@ -120,7 +120,7 @@ def test_a_collector_that_is_away_is_waited_for(
         write_lines(hour(tmp_path, 11), range(1_000, 2_000))
         late = StubCollector(port)
         wait_until(lambda: len(late.legs) == 2_000)
-        wait_until(lambda: "collector_back" in names(config))
+        wait_until(lambda: "source_back" in names(config))
     assert set(late.leg_counts()) == expected_ids(range(2_000))
     late.close()
 

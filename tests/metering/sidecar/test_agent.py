@@ -195,3 +195,16 @@ def test_a_key_file_holds_one_word(tmp_path: Path, text: str) -> None:
     (tmp_path / "key").write_text(text)
     with pytest.raises(ConfigInvalid, match="expected one line"):
         read_key(read_config(config, {}))
+
+
+def test_a_source_that_breaks_does_not_stop_the_others(
+    collector: StubCollector, tmp_path: Path, run: Run
+) -> None:
+    """A damaged spool directory: samples cannot be read, lines arrive, and it is told."""
+    config = write_config(tmp_path, collector.url)
+    (tmp_path / "state/spool/000000000001.spool").mkdir(parents=True)
+    write_lines(tmp_path, 1)
+    with structlog.testing.capture_logs() as logs:
+        agent = run(config)
+        wait_until(lambda: collector.legs and agent.lanes[1].failures)
+    assert [log["source"] for log in logs if log["event"] == "source_failed"] == ["samples"]

@@ -194,3 +194,14 @@ def test_a_collector_in_trouble_is_no_poison(collector: StubCollector, lane: Mak
     collector.refuse = None
     worker.step()
     assert (collector.legs, source.committed) == (ROWS, [{"accepted": 0}])
+
+
+def test_a_suspended_source_goes_on_later(collector: StubCollector, lane: Make) -> None:
+    """After a fault that nobody foresaw: nothing for retry_seconds_max, then as before."""
+    now = [0.0]
+    worker = lane(ListSource(ROWS), now)
+    worker.suspend("KeyError: 'x'")
+    assert not worker.step()
+    now[0] = 60.0
+    worker.step()
+    assert (collector.legs, worker.failures, worker.last_failure) == (ROWS, 0, "")
