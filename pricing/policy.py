@@ -73,7 +73,9 @@ class Policy:
             raw = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise PolicyInvalid(f"the policy file is not TOML: {error}") from error
-        scoped = {scope: tuple(_scoped(scope, raw.pop(scope, {}))) for scope in SCOPES}
+        scoped: dict[str, Any] = {
+            scope: tuple(_scoped(scope, raw.pop(scope, {}))) for scope in SCOPES
+        }
         _check(raw, [each.name for each in fields(cls)])
         return cls(**raw, **scoped)
 

@@ -43,7 +43,7 @@ KV_LINKS: Final = "124-kv-transfer"
 def figure(unit: str, formula: str, description: str = "", **field: Any) -> Any:
     """A field of a figure: its unit and the anchor of its formula in docs/formulas.md."""
     words = f"{description}; {unit}" if description else unit
-    known = {UNIT: unit, FORMULA: f"{PAGE}#{formula}"}
+    known: dict[str, Any] = {UNIT: unit, FORMULA: f"{PAGE}#{formula}"}
     return Field(description=words, json_schema_extra=known, **field)
 
 

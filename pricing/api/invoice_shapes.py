@@ -211,7 +211,7 @@ def shown(found: Invoice, today: date) -> dict[str, Any]:
 
 def whole(found: Invoice, lines: list[InvoiceLine], today: date) -> InvoiceWhole:
     """A document with everything in it."""
-    more = {"annex": found.annex, "seller": found.seller, "buyer": found.buyer}
+    more: dict[str, Any] = {"annex": found.annex, "seller": found.seller, "buyer": found.buyer}
     rows = [LineShown.model_validate(line) for line in lines]
     return InvoiceWhole(**shown(found, today), **more, lines=rows)
 

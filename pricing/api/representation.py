@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from metering.wire import to_ipc
+from pricing.api.chosen import chosen_fields, ordered
 from pricing.api.shapes import Listing, Report
 from pricing.errors import PricingError
 from pricing.money import plain
@@ -65,23 +66,24 @@ def many(
     *,
     beside: Mapping[str, Any] | None = None,
 ) -> Response:
-    """A list of `shape`: `rows` are dicts or values with its fields.
+    """A list of `shape`: `rows` are dicts or values with its fields; `fields` and `sort` choose.
 
     beside: what the JSON says of the whole list, as pricing.api.figures makes it.
     """
-    items = [shape.model_validate(row) for row in rows]
+    names = chosen_fields(request, shape)
+    items = ordered(request, shape, [shape.model_validate(row) for row in rows])
     kind = _chosen(request, (JSON, CSV, ARROW))
     headers = {} if next_cursor is None else {"Tokentill-Next-Cursor": next_cursor}
     if kind == JSON:
-        kind_of_list = Listing if beside is None else Report
-        listing = kind_of_list[shape](  # type: ignore[valid-type]  # the row type is a value here
-            items=items, next_cursor=next_cursor, **(beside or {})
-        )
-        body = listing.model_dump_json().encode()
+        kind_of_list: Any = Listing if beside is None else Report  # the row type is a value here
+        listing = kind_of_list[shape](items=items, next_cursor=next_cursor, **(beside or {}))
+        around = dict.fromkeys(kind_of_list.model_fields, True)
+        shown = around | {"items": {"__all__": set(names)}}
+        body = listing.model_dump_json(include=shown).encode()
     elif kind == CSV:
-        body = _csv(shape, items)
+        body = _csv(names, items)
     else:
-        body = _arrow(shape, items)
+        body = _arrow(shape, items, names)
     return tagged(request, body, kind, headers=headers)
 
 
@@ -115,11 +117,10 @@ def _if_none_match(request: Request) -> list[str]:
     return request.headers.get("if-none-match", "").split(",")
 
 
-def _csv(shape: type[BaseModel], items: Sequence[BaseModel]) -> bytes:
+def _csv(names: Sequence[str], items: Sequence[BaseModel]) -> bytes:
     """UTF-8, a header line, ids as text; what a spreadsheet would run as a formula gets a quote."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
-    names = list(shape.model_fields)
     writer.writerow(names)
     for item in items:
         writer.writerow([_cell(getattr(item, name)) for name in names])
@@ -139,9 +140,9 @@ def _cell(value: Any) -> str:
     return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
 
 
-def _arrow(shape: type[BaseModel], items: Sequence[BaseModel]) -> bytes:
+def _arrow(shape: type[BaseModel], items: Sequence[BaseModel], names: Sequence[str]) -> bytes:
     """An IPC stream with a fixed schema: counts int64, money decimal128(38, 15)."""
-    fields = [(name, _arrow_type(field.annotation)) for name, field in shape.model_fields.items()]
+    fields = [(name, _arrow_type(shape.model_fields[name].annotation)) for name in names]
     columns = [
         pa.array([_arrow_value(getattr(item, name), kind) for item in items], kind)
         for name, kind in fields

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,7 @@ MONEY_FORMAT: Final = "#,##0.00#############"
 COUNT_FORMAT: Final = "#,##0"
 TIME_FORMAT: Final = "yyyy-mm-dd hh:mm:ss"
 DAY_FORMAT: Final = "yyyy-mm-dd"
-Batches = pa.RecordBatchReader
+Batches: TypeAlias = pa.RecordBatchReader
 
 
 def write_csv_stream(path: Path, batches: Batches, *, bom: bool = False) -> int:

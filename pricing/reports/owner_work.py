@@ -96,7 +96,8 @@ def _of_node(
 
 
 def _input(row: Mapping[str, Any], part: str, kappa: Exact) -> Fraction:
-    return row[f"{part}_uncached"] + Fraction(kappa) * row[f"{part}_cached"]
+    uncached, cached = Fraction(row[f"{part}_uncached"]), Fraction(row[f"{part}_cached"])
+    return uncached + Fraction(kappa) * cached
 
 
 def _ratio(part: Fraction, whole: Fraction) -> float:

@@ -53,9 +53,9 @@ def servers_in_window(
     kappa: Exact = 0,
 ) -> list[ServerWindow]:
     """Every server that earned, worked or cost something in `window`, one row a currency."""
-    services = {server.node_id: _service(server, window) for server in known}
+    services: dict[str | None, Service] = {s.node_id: _service(s, window) for s in known}
     earned: dict[str | None, list[ServerRevenue]] = defaultdict(list)
-    for row in servers_report(cursor, window, {**services}):
+    for row in servers_report(cursor, window, services):
         earned[row.node_id].append(row)
     if any(server.reserved for server in known):
         done = owner_work(cursor, window, by=Owner.TENANT, kappa=kappa)
@@ -68,8 +68,8 @@ def servers_in_window(
         base = _costed(server, window, done.get(node_id, []), energy.get(node_id), kappa=kappa)
         rows += _with_revenue(base, earned.pop(server.node_id, []))
     whole = length_seconds(window)
-    for node_id, others in earned.items():
-        base = ServerWindow(node_ids=(node_id or "",), stage=others[0].stage, seconds=whole)
+    for stranger, others in earned.items():
+        base = ServerWindow(node_ids=(stranger or "",), stage=others[0].stage, seconds=whole)
         rows += _with_revenue(replace(base, missing=(UNREGISTERED,)), others)
     return rows
 
@@ -190,5 +190,6 @@ def _earning(base: ServerWindow, row: ServerRevenue) -> ServerWindow:
         cached_tokens=row.cached_input_tokens,
         output_tokens=row.output_tokens,
         revenue=row.amount,
+        formula=row.formula,
         missing=(*server.missing, OTHER_CURRENCY) if other else server.missing,
     )

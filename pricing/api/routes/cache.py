@@ -269,15 +269,18 @@ def _measured(estimate: KappaEstimate | None) -> dict[str, Any]:
 def _break_evens(sales: InputSales, kappa: Fraction | None) -> dict[str, Any]:
     prices = sales.prices
     ratio = None if prices is None else break_even_kappa(prices)
-    both = prices is not None and kappa is not None
-    return {
+    found = {
         "input_price": None if prices is None else _money(Fraction(prices.input_price)),
         "cached_price": None if prices is None else _money(Fraction(prices.cached_price)),
         "break_even_kappa": None if ratio is None else float(ratio),
-        "break_even_cached_price": (
-            _money(break_even_cached_price(prices.input_price, kappa)) if both else None
-        ),
-        "cost_at_which_hits_pay": _money(cost_at_which_hits_pay(prices, kappa)) if both else None,
+        "break_even_cached_price": None,
+        "cost_at_which_hits_pay": None,
+    }
+    if prices is None or kappa is None:
+        return found
+    return found | {
+        "break_even_cached_price": _money(break_even_cached_price(prices.input_price, kappa)),
+        "cost_at_which_hits_pay": _money(cost_at_which_hits_pay(prices, kappa)),
     }
 
 

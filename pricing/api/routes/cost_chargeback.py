@@ -31,7 +31,7 @@ from pricing.reports.usage_report import HOUR, check_edges
 router = APIRouter(tags=["economics"])
 Reading = Annotated[Call, may("economics:read")]
 PolicyName = Literal["keep", "by_use", "even", "fixed"]
-PERCENTS = Field([], max_length=1_000, examples=[["t-alder=60", "t-birch=40"]])
+PERCENTS: Any = Field([], max_length=1_000, examples=[["t-alder=60", "t-birch=40"]])
 
 
 class CostsAsked(WindowQuery):

@@ -2,7 +2,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -18,7 +18,9 @@ from pricing.ledger.tenants import zone
 from pricing.runs.export_file import ExportOrder, export_file
 
 router = APIRouter(tags=["invoices"])
-BYTES = {200: {"content": {"text/csv": {"schema": {"type": "string", "format": "binary"}}}}}
+BYTES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/csv": {"schema": {"type": "string", "format": "binary"}}}}
+}
 
 
 class ExportAsked(BaseModel):

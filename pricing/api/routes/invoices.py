@@ -1,7 +1,7 @@
 """/v1/invoices: documents of the close, their states, their bytes and what an auditor checks."""
 
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Query
@@ -40,7 +40,9 @@ from pricing.runs.verify import verify_invoice
 router = APIRouter(tags=["invoices"])
 Reading = Annotated[Call, may("invoices:read")]
 Writing = Annotated[Call, may("invoices:write")]
-BYTES = {200: {"content": {"application/pdf": {"schema": {"type": "string", "format": "binary"}}}}}
+BYTES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/pdf": {"schema": {"type": "string", "format": "binary"}}}}
+}
 
 
 class InvoicesAsked(BaseModel):
