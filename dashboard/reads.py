@@ -1,6 +1,7 @@
 """What the pages read: bounded, parallel calls of the API, cached per credential."""
 
 import hashlib
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +14,7 @@ from pricing.client import ApiError, Client
 CACHE_SECONDS: Final = 15.0
 TIMEOUT_SECONDS: Final = 20.0
 PARALLEL_MAX: Final = 8
+UNAUTHORIZED: Final = 401
 CLIENTS_MAX: Final = 64
 ENTRIES_MAX: Final = 256
 NOT_FOR_THIS_KEY: Final = frozenset({403, 404})  # forbidden, or an older server
@@ -28,18 +30,23 @@ PROBES: Final[dict[str, dict[str, Any]]] = {  # what the cheapest question to a 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question to the API. rows: a list route, read over all of its pages as Arrow."""
+    """One question to the API. rows: a list route, read over all of its pages as Arrow.
+
+    body: JSON of a question that is posted and changes nothing.
+    """
 
     path: str
     params: tuple[tuple[str, Any], ...] = ()
     rows: bool = True
+    body: str | None = None
 
 
-def ask(path: str, *, rows: bool = True, **params: Any) -> Ask:
+def ask(path: str, *, rows: bool = True, body: dict[str, Any] | None = None, **params: Any) -> Ask:
     """A question; parameters that are None are left out, lists become tuples."""
     given = sorted((name, value) for name, value in params.items() if value is not None)
     frozen = ((name, tuple(value) if isinstance(value, list) else value) for name, value in given)
-    return Ask(path, tuple(frozen), rows)
+    text = None if body is None else json.dumps(body, sort_keys=True)
+    return Ask(path, tuple(frozen), rows and body is None, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +102,15 @@ def _may(client: Client, path: str) -> bool:
     except ApiError as error:
         if error.status in NOT_FOR_THIS_KEY:
             return False
-        raise
+        if error.status == UNAUTHORIZED:
+            raise
+        # whatever else is wrong is the page's to explain
     return True
 
 
 def _answer(client: Client, each: Ask) -> pa.Table | dict[str, Any]:
+    if each.body is not None:
+        return client.post(each.path, json.loads(each.body))
     params = {name: list(v) if isinstance(v, tuple) else v for name, v in each.params}
     if each.rows:
         return client.rows(each.path, **params).table

@@ -14,6 +14,7 @@ from dashboard.views import (
     overview,
     prices,
     quality,
+    roi,
     servers,
     settings,
     slo,
@@ -80,6 +81,10 @@ ENTRIES: Final = (
     Entry(
         path="prices", title="prices.title", group="nav.bill", show=prices.show,
         icon=":material/sell:", needs=frozenset({"/v1/prices"}),
+    ),
+    Entry(
+        path="roi", title="roi.title", group="nav.invest", show=roi.show,
+        icon=":material/savings:", needs=HOUSE | {"/v1/roi/cases"},
     ),
     Entry(
         path="capacity", title="capacity.title", group="nav.invest", show=capacity.show,

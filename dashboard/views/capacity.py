@@ -6,6 +6,7 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard.page import Page
+from dashboard.reads import ask
 from dashboard.table import Column, table
 
 Row = dict[str, Any]
@@ -46,7 +47,8 @@ def show(page: Page) -> None:
         except tomllib.TOMLDecodeError as error:
             st.warning(words("capacity.unreadable", reason=error))
             return
-        _answer(page, page.reader.client().post("/v1/capacity", sheet))
+        (found,) = page.reader.read(ask("/v1/capacity", body=sheet))
+        _answer(page, found)
 
 
 def _answer(page: Page, found: Row) -> None:

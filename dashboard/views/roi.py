@@ -1,0 +1,104 @@
+"""ROI: when does it pay back, and what if?"""
+
+from typing import Any, Final
+
+import streamlit as st
+
+from dashboard.page import Page
+from dashboard.reads import ask
+from dashboard.roi_case import case_form
+from dashboard.roi_charts import cash_flows, heat_map, tornado
+from dashboard.table import Column, table
+
+Row = dict[str, Any]
+CASES: Final = "/v1/roi/cases"
+COMPARED_MAX: Final = 10
+
+
+def show(page: Page) -> None:
+    """Draw the page."""
+    words = page.words
+    answer = st.container()
+    with st.expander(words("roi.assumptions"), expanded=True, icon=":material/tune:"):
+        case = case_form(page)
+    (report,) = page.reader.read(ask("/v1/roi/report", body=case))
+    with answer:
+        _headline(page, report)
+        _figures(page, report)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        cash_flows(page, report)
+    with right:
+        tornado(page, report)
+    heat_map(page, report)
+    _cases(page, case)
+    st.caption(words("roi.note"))
+
+
+def _headline(page: Page, report: Row) -> None:
+    words, formats, outlook = page.words, page.formats, report["outlook"]
+    payback, worth = outlook["payback_months"], outlook["npv"]
+    key = "roi.never" if payback is None else "roi.pays" if (worth or 0) >= 0 else "roi.loses"
+    st.subheader(
+        words(
+            key,
+            months=formats.count(None if payback is None else round(payback)),
+            npv=formats.money_short(worth, report["currency"]),
+            irr=formats.percent(report["rates"]["irr_year"]),
+        ),
+        anchor=False,
+    )
+    if report["rates"]["finding"]:
+        st.caption(report["rates"]["finding"])
+
+
+def _figures(page: Page, report: Row) -> None:
+    words, formats, money = page.words, page.formats, report["currency"]
+    outlook, month = report["outlook"], report["steady_month"]
+    figures = [
+        (words("roi.npv"), formats.money_short(outlook["npv"], money)),
+        (words("roi.irr"), formats.percent(report["rates"]["irr_year"])),
+        (words("roi.payback"), _months(page, outlook["payback_months"])),
+        (words("roi.profit"), formats.money_short(month["profit"], money)),
+        (words("roi.break_even_u"), formats.percent(outlook["break_even_utilization"])),
+        (words("roi.break_even_price"), formats.money(outlook["break_even_input_price"], money)),
+    ]
+    with st.container(key="figures"):
+        for place, (label, value) in zip(st.columns(6, gap="small"), figures, strict=True):
+            place.metric(label, value, border=True)
+
+
+def _months(page: Page, months: float | None) -> str:
+    shown = page.formats.count(None if months is None else round(months))
+    return page.words("roi.months", months=shown)
+
+
+def _cases(page: Page, case: Row) -> None:
+    """Saved cases side by side, and a button that keeps this one."""
+    words = page.words
+    (saved,) = page.reader.read(ask(CASES, rows=False, limit=COMPARED_MAX))
+    st.markdown(f"##### {words('roi.saved')}")
+    may_save = "/v1/audit" in page.rights  # finance and operators keep cases
+    label = words("roi.save", name=case["name"])
+    if may_save and st.button(label, icon=":material/save:"):
+        page.reader.client().post(CASES, {"case": case})
+        st.cache_data.clear()
+        st.rerun()
+    ids = [each["case_id"] for each in saved["items"]]
+    if not ids:
+        st.caption(words("roi.none_saved"))
+        return
+    (compared,) = page.reader.read(ask("/v1/roi/compare", rows=False, case_id=ids))
+    columns = [
+        Column("name", words("column.name")),
+        Column("currency", words("column.currency")),
+        Column("investment", words("roi.investment"), "money"),
+        Column("npv", words("roi.npv"), "money"),
+        Column("irr_year", words("roi.irr"), "ratio"),
+        Column("payback_months", words("roi.payback"), "rate"),
+        Column("utilization", "U", "ratio"),
+        Column("hit_ratio", "r", "ratio"),
+        Column("gross_margin", words("margin.gross"), "ratio"),
+        Column("break_even_utilization", words("roi.break_even_u"), "ratio"),
+    ]
+    table(page, compared["items"], columns, name="roi")
