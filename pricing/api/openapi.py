@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pricing.api import chosen
 from pricing.api.problem import MEDIA_TYPE
 from pricing.ledger.idempotency import KEPT
 
@@ -23,6 +24,18 @@ IF_NONE_MATCH: Final = {
     "schema": {"type": "string"},
 }
 
+LISTS: Final = ("Listing_", "Report_")
+CHOSEN: Final = "ListingOfChosenFields"
+CHOSEN_SCHEMA: Final = {
+    "type": "object",
+    "description": "A list of which `fields` shows some fields alone.",
+    "required": ["items", "next_cursor"],
+    "properties": {
+        "items": {"type": "array", "items": {"type": "object"}},
+        "next_cursor": {"type": ["string", "null"]},
+    },
+}
+
 
 def completed(
     document: dict[str, Any], permissions: Mapping[tuple[str, str], str]
@@ -41,11 +54,29 @@ def completed(
                     if shared.setdefault(name, response) == response:
                         operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}
             parameters = operation.setdefault("parameters", [])
+            if method == "get":
+                _describe_list(document, operation)
             if method == "post" and CREATED in operation["responses"]:
                 parameters.append(IDEMPOTENCY_KEY)
             if method == "get" and "304" in operation["responses"]:
                 parameters.append(IF_NONE_MATCH)
     return document
+
+
+def _describe_list(document: dict[str, Any], operation: dict[str, Any]) -> None:
+    """The parameters that every list takes, and what it answers when they are given."""
+    schemas = document["components"]["schemas"]
+    content = operation["responses"].get("200", {}).get("content", {})
+    listing = content.get("application/json", {}).get("schema", {})
+    name = str(listing.get("$ref", "")).rpartition("/")[2]
+    if not name.startswith(LISTS):
+        return
+    row = schemas[name]["properties"]["items"]["items"]["$ref"].rpartition("/")[2]
+    paged = any(each["name"] == "cursor" for each in operation["parameters"])
+    operation["parameters"] += chosen.parameters(schemas[row], paged=paged)
+    schemas[CHOSEN] = CHOSEN_SCHEMA
+    either = [listing, {"$ref": f"#/components/schemas/{CHOSEN}"}]
+    content["application/json"]["schema"] = {"anyOf": either}
 
 
 def _is_problem(media: dict[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, Query, Request
@@ -18,7 +18,8 @@ from pricing.ledger.rows import Page
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = 1_000
 CURSOR_LENGTH_MAX: Final = 2_000
-POSITION_PARAMETERS: Final = frozenset({"cursor", "limit"})
+POSITION_PARAMETERS: Final = frozenset({"cursor", "limit", "fields"})  # others say which rows
+Order = Literal["forward", "backward"]
 Item = TypeVar("Item")
 
 
@@ -35,9 +36,13 @@ class Paging:
             str | None,
             Query(max_length=CURSOR_LENGTH_MAX, description="next_cursor of the page before"),
         ] = None,
+        order: Annotated[
+            Order, Query(description="backward: the order of this list, from its other end")
+        ] = "forward",
     ) -> None:
         self.limit = limit
         self.cursor = cursor
+        self.backward = order == "backward"
         # a cursor belongs to one list with one set of filters; elsewhere it would skip rows
         asked = sorted(p for p in request.query_params.multi_items() if p[0] not in _POSITION)
         self._list = hashlib.sha256(repr((request.url.path, asked)).encode()).hexdigest()[:16]
@@ -45,7 +50,7 @@ class Paging:
     def page(self, **kinds: type) -> Page:
         """One row more than was asked for, to know if more follow. kinds: the key, in order."""
         after = None if self.cursor is None else self._decode(self.cursor, list(kinds.values()))
-        return Page(self.limit + 1, after)
+        return Page(self.limit + 1, after, backward=self.backward)
 
     def cut(self, rows: Sequence[Item], *key: str) -> tuple[Sequence[Item], str | None]:
         """The rows of this page, and the cursor of the next one if there is one."""

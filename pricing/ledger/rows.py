@@ -14,10 +14,14 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of an ordered list: at most `limit` rows after the row with the key `after`."""
+    """Which part of an ordered list: at most `limit` rows after the row with the key `after`.
+
+    backward: the list's order from its other end.
+    """
 
     limit: int
     after: tuple[Any, ...] | None = None
+    backward: bool = False
 
 
 def visible(table: Table, scope: Scope) -> ColumnElement[bool]:
@@ -48,6 +52,7 @@ def fetch_page(
     descending: bool = False,
 ) -> list[Value]:
     """The rows of `page`, in the order of the columns `by`, which are unique together."""
+    descending = descending != page.backward
     if page.after is not None:
         here, after = tuple_(*by), tuple_(*page.after)
         query = query.where(here < after if descending else here > after)

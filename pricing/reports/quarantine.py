@@ -36,6 +36,7 @@ def list_quarantine(
         open_only=open_only,
         after_at=None if after_at is None else after_at.replace(tzinfo=None),
         after_id=after_id,
+        backward=page.backward,
         rows_max=page.limit,
     )
 
@@ -50,6 +51,7 @@ def get_quarantined(cursor: duckdb.DuckDBPyConnection, quarantine_id: str) -> di
         open_only=False,
         after_at=None,
         after_id=None,
+        backward=False,
         rows_max=1,
     )
     if not rows:

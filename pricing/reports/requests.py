@@ -35,13 +35,10 @@ def list_requests(
 ) -> list[dict[str, Any]]:
     """Requests as they stand now, by billing instant (UTC) and id."""
     after_at, after_id = page.after or (None, None)
-    window = query.window
-    if after_at is not None:  # what lies before is behind: it need not be read again
-        window = Window(min(max(window.start_at, after_at), window.end_at), window.end_at)
     return read_rows(
         cursor,
         "request_list",
-        window,
+        _ahead(query.window, after_at, backward=page.backward),
         every_tenant=scope.every_tenant,
         tenant_id=scope.tenant_id,
         project_id=query.project_id,
@@ -50,6 +47,7 @@ def list_requests(
         flag_bit=None if query.flag is None else flag_bits([query.flag]),
         after_at=_naive(after_at),
         after_id=after_id,
+        backward=page.backward,
         rows_max=page.limit,
     )
 
@@ -103,6 +101,16 @@ def priced_lines(row: dict[str, Any]) -> list[dict[str, Any]]:
                 }
             )
     return lines
+
+
+def _ahead(window: Window, after_at: datetime | None, *, backward: bool) -> Window:
+    """The part of the window that the pages before have left: the rest need not be read again."""
+    if after_at is None:
+        return window
+    at = min(max(after_at, window.start_at), window.end_at)
+    if backward:
+        return Window(window.start_at, min(at + timedelta(microseconds=1), window.end_at))
+    return Window(at, window.end_at)
 
 
 def _naive(at: datetime | None) -> datetime | None:

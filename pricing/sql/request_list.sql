@@ -4,8 +4,9 @@
 --          at stake, between amount and amount_max
 -- window:  billing instant in [$start_at, $end_at)
 -- scope:   $every_tenant, or the tenant $tenant_id (pricing/scope.py)
--- page:    after ($after_at, $after_id); the billing instant of a request never changes, so rows
+-- page:    after ($after_at, $after_id), or before it where $backward; the billing instant of a request never changes, so rows
 --          that arrive meanwhile move no other
+-- why two pages: one of them is empty before it runs, and the other stops early
 -- why two scans: the first finds the page and stops early, the second reads its wide columns only
 WITH reversed AS (
     SELECT request_id, part, revision
@@ -14,7 +15,7 @@ WITH reversed AS (
       AND billing_at < $end_at
       AND sign = -1
 ),
-page AS (
+found AS NOT MATERIALIZED (
     SELECT request_id, billing_at
     FROM request AS r
     ANTI JOIN reversed USING (request_id, part, revision)
@@ -27,10 +28,25 @@ page AS (
       AND ($model_id IS NULL OR model_id = $model_id)
       AND ($disposition IS NULL OR disposition = $disposition)
       AND ($flag_bit IS NULL OR flags & $flag_bit <> 0)
+),
+forward AS (
+    FROM found
+    WHERE NOT $backward
       AND ($after_at IS NULL OR billing_at > $after_at
            OR (billing_at = $after_at AND request_id > $after_id::UUID))
     ORDER BY billing_at, request_id
     LIMIT $rows_max
+),
+backward AS (
+    FROM found
+    WHERE $backward
+      AND ($after_at IS NULL OR billing_at < $after_at
+           OR (billing_at = $after_at AND request_id < $after_id::UUID))
+    ORDER BY billing_at DESC, request_id DESC
+    LIMIT $rows_max
+),
+page AS (
+    FROM forward UNION ALL FROM backward
 )
 SELECT
     m.request_id::VARCHAR AS request_id,
@@ -61,4 +77,5 @@ JOIN page USING (request_id, billing_at)
 ANTI JOIN reversed USING (request_id, part, revision)
 WHERE m.sign = 1
 GROUP BY m.request_id, m.billing_at
-ORDER BY m.billing_at, m.request_id
+ORDER BY if($backward, NULL, m.billing_at), if($backward, NULL, m.request_id),
+         m.billing_at DESC, m.request_id DESC

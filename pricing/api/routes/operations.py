@@ -123,7 +123,12 @@ def post_retry(
     return one(call.request, JobRunShown.model_validate(run))
 
 
-@router.get("/v1/doctor", summary="Check the data", response_model=Listing[CheckShown])
+@router.get(
+    "/v1/doctor",
+    summary="Check the data",
+    response_model=Listing[CheckShown],
+    responses=LIST_CONTENT,
+)
 def get_doctor(call: Annotated[Call, may("jobs:read")]) -> Response:
     """What must be true of the data, checked on the data; each fault with its remedy."""
     with call.ledger() as connection:
