@@ -8,7 +8,16 @@ WITH open_request AS (
     FROM current_request AS r
     ANTI JOIN directory_closed AS m
       ON m.tenant_id = r.tenant_id AND r.billing_at >= m.start_at AND r.billing_at < m.end_at
-    WHERE r.sign = 1
+),
+-- the samples of a group share the tier of their sum; all others are their own
+grouped AS (
+    SELECT
+        request_id,
+        max(input_tokens)                             AS tier_input_tokens,
+        sum(output_tokens + reasoning_tokens)::BIGINT AS tier_output_tokens
+    FROM open_request
+    WHERE request_id IN (SELECT request_id FROM open_request WHERE part > 0)
+    GROUP BY request_id
 )
 SELECT
     r.* EXCLUDE (settle_seq, settled_at, revision, sign, cause, price_key, digest_1, digest_2, digest_3, digest_4)
@@ -21,9 +30,9 @@ SELECT
         ),
     t.tenant_id                                              AS contract_tenant_id,
     false                                                    AS is_expired,
-    max(r.input_tokens) OVER request_window                  AS tier_input_tokens,
-    sum(r.output_tokens + r.reasoning_tokens) OVER request_window AS tier_output_tokens,
+    coalesce(g.tier_input_tokens, r.input_tokens)            AS tier_input_tokens,
+    coalesce(g.tier_output_tokens, r.output_tokens + r.reasoning_tokens) AS tier_output_tokens,
     r.input_leg_id IS NULL OR r.input_tokens IS NOT NULL     AS input_known
 FROM open_request AS r
+LEFT JOIN grouped AS g ON g.request_id = r.request_id
 LEFT JOIN directory_contract AS t ON t.tenant_id = r.tenant_id
-WINDOW request_window AS (PARTITION BY r.request_id)
