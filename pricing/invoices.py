@@ -7,7 +7,7 @@ difference to the exact sum is stored. Nothing is spread over lines, so each can
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -212,9 +212,14 @@ def sha256_of(content: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def line_row(line: InvoiceLine) -> dict[str, Any]:
+    """Field → value; its values are all plain, so nothing is copied."""
+    return {name: getattr(line, name) for name in LINE_FIELDS}
+
+
 def line_content(line: InvoiceLine) -> dict[str, Any]:
     """The line as it enters the document's hash."""
-    return {name: value for name, value in asdict(line).items() if value is not None}
+    return {name: value for name, value in line_row(line).items() if value is not None}
 
 
 def _line(key: tuple[Any, ...], tokens: int, price: PriceKey, currency: str) -> InvoiceLine:
@@ -234,6 +239,7 @@ def _line(key: tuple[Any, ...], tokens: int, price: PriceKey, currency: str) -> 
     )
 
 
+LINE_FIELDS: Final = tuple(each.name for each in fields(InvoiceLine))
 LINE_ORDER: Final = ("input", "cached_input", "cache_write", "output", "reasoning")
 
 

@@ -12,11 +12,13 @@ from sqlalchemy import Connection, Select, insert, select
 from metering.windows import Window
 from pricing.errors import Conflict, RequestInvalid
 from pricing.invoices import (
+    LINE_FIELDS,
     AnnexRow,
     Digest,
     InvoiceLine,
     credit_lines,
     line_content,
+    line_row,
     sha256_of,
     totals,
 )
@@ -190,7 +192,7 @@ def credit_invoice(change: Change, number: str, *, reason: str, again: bool) -> 
     if old.kind == DocumentKind.CREDIT_NOTE:
         raise Conflict(f"{number} is a credit note itself.", remedy="Make the invoice anew.")
     lines = credit_lines(lines_of(change.connection, number), number=number, reason=reason)
-    row = {name: value for name, value in asdict(old).items() if name not in {*MOVING, "number"}}
+    row = {name: value for name, value in _row(old).items() if name not in {*MOVING, "number"}}
     row |= {"kind": DocumentKind.CREDIT_NOTE, "corrects_number": number, "reason": reason}
     row |= {"digest_requests": -old.digest_requests, "annex": _negated(old.annex)}
     row |= {f"digest_{n}": getattr(old, f"digest_{n}").copy_negate() + 0 for n in range(1, 5)}
@@ -248,7 +250,7 @@ def numbers_of(connection: Connection, issuer_id: str) -> list[str]:
 
 def lines_of(connection: Connection, number: str) -> list[InvoiceLine]:
     """The lines of a document, by position."""
-    columns = [invoice_line.c[each.name] for each in fields(InvoiceLine)]
+    columns = [invoice_line.c[name] for name in LINE_FIELDS]
     query = select(*columns).where(invoice_line.c.number == number)
     rows = connection.execute(query.order_by(invoice_line.c.position)).mappings()
     return [InvoiceLine(**row) for row in rows]
@@ -256,7 +258,7 @@ def lines_of(connection: Connection, number: str) -> list[InvoiceLine]:
 
 def content_sha256(found: Invoice, lines: Sequence[InvoiceLine]) -> str:
     """SHA-256 of all that never changes of a document."""
-    kept = {name: value for name, value in asdict(found).items() if name not in MOVING}
+    kept = {name: value for name, value in _row(found).items() if name not in MOVING}
     return sha256_of({"document": kept, "lines": [line_content(line) for line in lines]})
 
 
@@ -275,9 +277,9 @@ def _add(change: Change, row: dict[str, Any], lines: Sequence[InvoiceLine]) -> I
         }
     )
     digest = content_sha256(made, lines)
-    change.insert(invoice, asdict(made) | {"content_sha256": digest})
+    change.insert(invoice, _row(made) | {"content_sha256": digest})
     rows = [
-        asdict(line) | {"number": made.number, "position": position}
+        line_row(line) | {"number": made.number, "position": position}
         for position, line in enumerate(lines, start=1)
     ]
     if rows:
@@ -305,7 +307,7 @@ def _move(
 def _again(change: Change, old: Invoice) -> Invoice:
     """The same lines once more, with seller, buyer and tax as they are now."""
     profile = find_profile(change.connection, old.tenant_id)
-    row = {name: value for name, value in asdict(old).items() if name not in {*MOVING, "number"}}
+    row = {name: value for name, value in _row(old).items() if name not in {*MOVING, "number"}}
     row["issuer_id"] = profile.issuer_id if profile else HOUSE
     seller = asdict(issuer_for(change, row["issuer_id"]))
     row["seller"] = {name: value for name, value in seller.items() if name != "created_at"}
@@ -315,6 +317,11 @@ def _again(change: Change, old: Invoice) -> Invoice:
         row |= {"buyer": given, "tax_place": profile.tax_place}
         row["tax_rate"] = row["tax_rate"] if old.kind == "statement" else profile.tax_rate
     return _add(change, row, lines_of(change.connection, old.number))
+
+
+def _row(found: Invoice) -> dict[str, Any]:
+    """Field → value, without copies of what is inside."""
+    return {each.name: getattr(found, each.name) for each in fields(Invoice)}
 
 
 def _negated(annex: list[dict[str, Any]]) -> list[dict[str, Any]]:
