@@ -16,16 +16,19 @@ def explained(words: Words) -> Iterator[None]:
         yield
     except ApiError as error:
         detail, remedy = _plain(error.detail), _plain(error.remedy)
-        st.error(f"**{detail or words('problem.refused', status=error.status)}**  \n{remedy}")
-        _again(words)
+        shown = f"**{detail or words('problem.refused', status=error.status)}**  \n{remedy}"
+        if error.request_id:
+            shown += f"  \n:small[{words('problem.request', request_id=error.request_id)}]"
+        st.error(shown)
+        _again(words, str(error.request_id))
     except ApiUnreachable as error:
         st.error(f"**{words('problem.unreachable')}**  \n{_plain(str(error))}")
         st.caption(words("problem.start"))
-        _again(words)
+        _again(words, "reach")
 
 
-def _again(words: Words) -> None:
-    if st.button(words("problem.again"), icon=":material/refresh:"):
+def _again(words: Words, key: str) -> None:
+    if st.button(words("problem.again"), icon=":material/refresh:", key=f"again_{key}"):
         st.rerun()
 
 

@@ -16,11 +16,17 @@ DRIVERS: Final = {
     "hit_ratio": "driver.hit_ratio", "utilization": "driver.utilization",
     "price_input": "driver.price_input", "price_cached": "driver.price_cached",
     "price_output": "driver.price_output", "price_erosion_per_year": "driver.erosion",
-    "investment": "driver.investment", "wacc": "driver.wacc", "opex": "driver.opex",
+    "investment": "driver.investment",
+    "capital": "driver.investment", "wacc": "driver.wacc", "opex": "driver.opex",
     "opex_per_month": "driver.opex", "prices": "driver.prices", "ramp_months": "driver.ramp",
     "input_tokens_per_second": "driver.traffic", "kappa": "driver.kappa",
     "energy": "driver.energy", "residual": "driver.residual",
 }  # fmt: skip
+
+NOTES: Final = {
+    "traffic fixed": "driver.traffic_fixed",
+    "compute fixed": "driver.compute_fixed",
+}
 
 
 def cash_flows(page: Page, report: Row) -> None:
@@ -74,7 +80,8 @@ def tornado(page: Page, report: Row) -> None:
     names = [row["driver"] for row in rows]
     for row in rows:  # traffic fixed and compute fixed are two bars of one driver
         if names.count(row["driver"]) > 1 and row["note"]:
-            row["driver"] = f"{row['driver']} ({row['note']})"
+            note = words(NOTES[row["note"]]) if row["note"] in NOTES else row["note"]
+            row["driver"] = f"{row['driver']} ({note})"
     base = alt.Chart(pd.DataFrame(rows), height=max(26 * len(rows), 60)).encode(
         y=alt.Y("driver:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False)),
         tooltip=[alt.Tooltip("driver:N", title=" "), alt.Tooltip("shown:N", title="  ")],
@@ -111,11 +118,8 @@ def heat_map(page: Page, report: Row) -> None:
         tooltip=[alt.Tooltip("label:N", title=" ")],
     )
     colours = [palette.risk, palette.background, palette.accent]
-    cells = base.mark_rect().encode(
-        color=alt.Color(
-            "npv:Q", scale=alt.Scale(domain=[-most, 0, most], range=colours), legend=None
-        )
-    )
+    scale = alt.Scale(domain=[-most, 0, most], range=colours, interpolate="rgb")
+    cells = base.mark_rect().encode(color=alt.Color("npv:Q", scale=scale, legend=None))
     text = base.mark_text(fontSize=11).encode(
         text="label:N",
         color=alt.condition(

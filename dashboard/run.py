@@ -22,7 +22,8 @@ STYLE: Final = """<style>
 [data-testid="stMetricValue"] {font-size: 1.55rem}
 .block-container {padding: 3.2rem 2rem 2rem; max-width: 1500px}
 @media (max-width: 640px) {
-  .block-container {padding: 3.2rem 1rem 1rem}
+  .block-container {padding: 4.2rem 1rem 1rem}
+  .st-key-filters > div {flex: 1 1 44% !important; width: 44% !important}
   .st-key-figures [data-testid="stColumn"] {flex: 1 1 44% !important; min-width: 44% !important}
 }
 h3 {font-size: 1.45rem !important; line-height: 1.35 !important}

@@ -55,7 +55,7 @@ def _health(page: Page, health: Row) -> None:
         (words("jobs.settled"), formats.clock(instant(details.get("last_settlement_at")))),
     ]
     for place, (label, value) in zip(st.columns(4), figures, strict=True):
-        place.metric(label, value, border=True)
+        place.metric(label, value, border=True, height="stretch")
     if details.get("settlement_error"):
         st.error(words("jobs.settlement_error", error=details["settlement_error"]))
 

@@ -9,6 +9,7 @@ from dashboard.findings import Group, grouped, kind_text, remedy_text
 from dashboard.foot import foot
 from dashboard.formats import instant
 from dashboard.page import Page, window
+from dashboard.problems import explained
 from dashboard.reads import ask
 from dashboard.reconciled import reconciliation
 from dashboard.summary import summary
@@ -32,7 +33,8 @@ def show(page: Page) -> None:
     if accepted:
         _accepted(page, accepted)
     if "/v1/reconciliation" in page.rights:
-        reconciliation(page)
+        with explained(page.words):
+            reconciliation(page)
     if "/v1/quarantine" in page.rights:
         _quarantine(page)
     foot(page, findings)

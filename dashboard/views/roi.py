@@ -65,7 +65,7 @@ def _figures(page: Page, report: Row) -> None:
     ]
     with st.container(key="figures"):
         for place, (label, value) in zip(st.columns(6, gap="small"), figures, strict=True):
-            place.metric(label, value, border=True)
+            place.metric(label, value, border=True, height="stretch")
 
 
 def _months(page: Page, months: float | None) -> str:

@@ -8,6 +8,7 @@ from dashboard.foot import foot
 from dashboard.margin import margins
 from dashboard.page import Page, window
 from dashboard.panels import servers_bars, stage_order
+from dashboard.problems import explained
 from dashboard.reads import ask
 from dashboard.summary import main_currency, total
 from dashboard.table import Column, table
@@ -37,7 +38,8 @@ def show(page: Page) -> None:
     servers_bars(page, [row for row in rows if row["currency"]], currency)
     _table(page, rows, currency)
     if "/v1/economics/servers" in page.rights:
-        margins(page)
+        with explained(page.words):
+            margins(page)
     _unbilled(page, [row for row in unbilled if row["requests"]], currency)
     foot(page)
 
