@@ -1,0 +1,62 @@
+"""/v1/revenue: what pools, models, stages and servers earned."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from pricing.api.call import Call, may
+from pricing.api.representation import LIST_CONTENT, many
+from pricing.api.shapes import Amount, Currency, Listing, Shown
+from pricing.api.windows import WindowQuery
+from pricing.reports.revenue_groups import RevenueGroup, revenue_groups
+from pricing.reports.usage_report import HOUR, check_edges
+
+router = APIRouter(tags=["revenue"])
+
+
+class RevenueRow(Shown):
+    """Billed tokens and what they earned. A group that was not asked for is null."""
+
+    pool: str | None = Field(description="null where asked for: servers of no pool")
+    model_id: str | None
+    stage: str | None
+    node_id: str | None
+    currency: Currency
+    uncached_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    hit_ratio: float | None = Field(description="r, token-weighted, 0–1; null without input")
+    input_amount: Amount
+    cached_amount: Amount
+    cache_write_amount: Amount
+    output_amount: Amount
+    reasoning_amount: Amount
+    amount: Amount = Field(description="the sum of the lines, exact")
+
+
+class RevenueAsked(WindowQuery):
+    """Which window, and what to tell apart."""
+
+    group_by: list[RevenueGroup] = Field(
+        [RevenueGroup.POOL, RevenueGroup.MODEL], max_length=len(RevenueGroup)
+    )
+
+
+@router.get(
+    "/v1/revenue",
+    summary="Read what pools and models earned",
+    response_model=Listing[RevenueRow],
+    responses=LIST_CONTENT,
+)
+def get_revenue(
+    call: Annotated[Call, may("revenue:read")], asked: Annotated[RevenueAsked, Query()]
+) -> Response:
+    """The lines of the servers added up: however grouped, the sums are those of the servers."""
+    window = asked.window()
+    check_edges(window, [window], HOUR)
+    rows = call.usage(lambda cursor: revenue_groups(cursor, window, asked.group_by))
+    return many(call.request, RevenueRow, rows)
