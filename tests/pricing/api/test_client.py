@@ -1,5 +1,7 @@
 """pricing/client over a real connection: typed, exact, all pages, and errors that teach."""
 
+import asyncio
+import inspect
 import threading
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -8,7 +10,7 @@ import pandas as pd
 import pytest
 import uvicorn
 
-from pricing.client import ApiError, ApiUnreachable, Client
+from pricing.client import ApiError, ApiUnreachable, AsyncClient, Client
 
 START, END = datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 10, 2, tzinfo=UTC)
 
@@ -69,6 +71,37 @@ def test_a_refusal_says_what_and_what_to_do(till):
         till.get("/v1/tenants/t-oak")
     assert (caught.value.status, caught.value.type.rpartition(":")[2]) == (404, "not-found")
     assert caught.value.request_id
+
+
+def test_both_clients_answer_alike(till, address, furnished):
+    """The same rows, the same problem, at once; usage exact as a frame."""
+
+    async def ask():
+        async with AsyncClient(address, furnished.operator) as other:
+            return await asyncio.gather(
+                other.rows("/v1/requests", start_at=START, end_at=END, limit=30),
+                other.usage(START, END, group_by=["tenant_id"]),
+                other.quote("m-river"),
+                other.ready(),
+                other.get("/v1/tenants/t-oak"),
+                return_exceptions=True,
+            )
+
+    rows, usage, quoted, ready, refused = asyncio.run(ask())
+    assert rows.table == till.rows("/v1/requests", start_at=START, end_at=END).table
+    assert usage.to_pandas()["amount"].sum() == Decimal(110)
+    assert (quoted, ready["status"]) == (till.quote("m-river"), "ready")
+    assert (refused.status, refused.remedy != "") == (404, True)
+
+
+def test_both_clients_have_the_same_methods():
+    """Routes are written once; what they stand on, in both."""
+    awaited = {"get_bytes", "get_file"}  # files are read where one may wait for them
+    named = [
+        {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
+        for kind in (Client, AsyncClient)
+    ]
+    assert named[0] - awaited == named[1]
 
 
 def test_nobody_there_is_said():
