@@ -69,10 +69,6 @@ def demo(
     requests: Annotated[int | None, typer.Option(min=1, help="Only the first N requests.")] = None,
 ) -> None:
     """Meter a replayed prefill/decode cluster, price every token, show what each server earned."""
-    console = Console(stderr=as_json)
-    console.width = max(console.width, TABLE_COLUMNS)  # an amount is shown with all of its digits
-    for each in ENDING_SIGNALS:
-        signal.signal(each, _interrupt)
     with tempfile.TemporaryDirectory(prefix="tokentill-demo-") as folder:
         options = Options(
             folder=Path(folder),
@@ -87,20 +83,29 @@ def demo(
             say=lambda text: print(text, file=sys.stderr, flush=True),
             clock=lambda: datetime.now(UTC),
         )
-        answers = None
-        try:
-            with Demo(options).running() as running:
-                answers = running.meter()
-                if as_json:
-                    print(json.dumps(demo_json(answers)), flush=True)
-                else:
-                    print_page(console, answers)
-                if not once:
-                    running.stay()
-        except ChildFailed as error:
-            typer.echo(f"tokentill demo: {error}", err=True)
-            raise typer.Exit(1) from error
-        except KeyboardInterrupt:
-            typer.echo("stopped", err=True)
-            if answers is None:
-                raise typer.Exit(INTERRUPTED) from None
+        _run(Demo(options), once=once, as_json=as_json)
+
+
+def _run(demo: Demo, *, once: bool, as_json: bool) -> None:
+    """Show the tables, stay if wanted; whatever ends it, no process is left."""
+    console = Console(stderr=as_json)
+    console.width = max(console.width, TABLE_COLUMNS)  # an amount is shown with all of its digits
+    for each in ENDING_SIGNALS:
+        signal.signal(each, _interrupt)
+    answers = None
+    try:
+        with demo.running() as running:
+            answers = running.meter()
+            if as_json:
+                print(json.dumps(demo_json(answers)), flush=True)
+            else:
+                print_page(console, answers)
+            if not once:
+                running.stay()
+    except ChildFailed as error:
+        typer.echo(f"tokentill demo: {error}", err=True)
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt:
+        typer.echo("stopped", err=True)
+        if answers is None:
+            raise typer.Exit(INTERRUPTED) from None

@@ -39,7 +39,11 @@ def rate(
         listed = read_book(book.read_text("utf-8"), name_of_file=str(book))
         with usage.open("rb") as lines:
             rated = rate_file(lines, listed, policy=chosen, name_of_file=usage.name, totals=totals)
-    except (OSError, UnicodeDecodeError, BookInvalid, PolicyInvalid) as error:
+    except OSError as error:
+        why = f"Cannot read {error.filename}: {error.strerror}. Name a file that may be read."
+        typer.echo(f"tokentill rate: {why}", err=True)
+        raise typer.Exit(UNREADABLE) from error
+    except (UnicodeDecodeError, BookInvalid, PolicyInvalid) as error:
         typer.echo(f"tokentill rate: {error}", err=True)
         raise typer.Exit(UNREADABLE) from error
     answer = rated_json(rated, totals=totals)

@@ -4,11 +4,11 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo
 
 import typer
 
-from metering.windows import Window, month_window, parse_month, parse_time
+from metering.windows import Window
+from pricing.cli_window import AskedWindow, AskedZone, asked_window
 from pricing.client import ApiError, ApiUnreachable, Client
 from pricing.errors import ConfigInvalid, PricingError
 from pricing.settings import load_settings
@@ -22,8 +22,8 @@ def register(app: typer.Typer) -> None:
 
 
 def reconcile(
-    window: Annotated[str, typer.Argument(help="YYYY-MM, or START/END as ISO 8601 with a zone.")],
-    zone: Annotated[str, typer.Option(help="Zone of a month (IANA name).")] = "UTC",
+    window: AskedWindow,
+    zone: AskedZone = "UTC",
     config: ConfigFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; money is text.")] = False,
 ) -> None:
@@ -31,8 +31,8 @@ def reconcile(
 
     Example: tokentill reconcile 2026-10 --zone Asia/Shanghai
     """
+    span = asked_window(window, zone)
     try:
-        span = _window(window, zone)
         rows = _rows(span, config)
     except (PricingError, ApiError, ApiUnreachable, ValueError) as error:
         typer.echo(f"tokentill reconcile: {error}", err=True)
@@ -40,13 +40,6 @@ def reconcile(
     typer.echo(json.dumps(rows, default=str) if as_json else _table(rows))
     if any(row["within_tolerance"] is False for row in rows):
         raise typer.Exit(1)
-
-
-def _window(text: str, zone: str) -> Window:
-    start, slash, end = text.partition("/")
-    if slash:
-        return Window(parse_time(start), parse_time(end))
-    return month_window(parse_month(text), ZoneInfo(zone))
 
 
 def _rows(span: Window, config: Path | None) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pricing.cli_revenue_servers import servers
 from pricing.formula import (
     SECONDS_PER_DAY,
     Throughput,
@@ -23,6 +24,9 @@ DEFAULT_DAYS = Decimal(30)
 revenue = typer.Typer(
     help="What servers earn, from the ledger or from the formula.", no_args_is_help=True
 )
+
+
+revenue.command()(servers)
 
 
 def decimal_amount(given: str | Decimal) -> Decimal:

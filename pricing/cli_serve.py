@@ -28,7 +28,9 @@ def register(app: typer.Typer) -> None:
 def run_serve(
     config: ConfigFile = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on (loopback).")] = None,
-    port: Annotated[int | None, typer.Option(help="Port of the API (8080).")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port of the API (8080).")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Always 1: one owner of the store.")] = None,
     dashboard: Annotated[bool, typer.Option("--dashboard", help="Start it as well.")] = False,
 ) -> None:

@@ -1,12 +1,15 @@
 """Revenue per server of a window, from the roll-ups (sql/revenue_servers.sql)."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
 import duckdb
 
 from metering.windows import Window
+from pricing.formula import exact_decimal
+from pricing.ledger.servers import Server
 from pricing.price_key import PRICE_FIELDS
 from pricing.rating import Lines
 from pricing.reports.rows import read_rows
@@ -34,8 +37,17 @@ def servers_report(
     Servers without a service record count as in service for the whole window.
     """
     earned = [_earned(row) for row in read_rows(cursor, "revenue_servers", window)]
-    seconds = Fraction(window.microseconds(), MICROSECONDS_PER_SECOND)
-    return server_revenue(earned, services or {}, Service(seconds=seconds))
+    return server_revenue(earned, services or {}, Service(seconds=_seconds(window)))
+
+
+def server_rows(
+    cursor: duckdb.DuckDBPyConnection, window: Window, servers: Mapping[str, Server]
+) -> list[dict[str, Any]]:
+    """The report with what the ledger knows of each server; money exact, rates as floats."""
+    services: dict[str | None, Service] = {
+        node_id: _service(server, window) for node_id, server in servers.items()
+    }
+    return [_row(row, servers) for row in servers_report(cursor, window, services)]
 
 
 def unbilled_report(cursor: duckdb.DuckDBPyConnection, window: Window) -> list[dict[str, Any]]:
@@ -55,3 +67,33 @@ def _earned(row: Mapping[str, Any]) -> EarnedLines:
         prices={name: row[name] for name in PRICE_FIELDS},
         amount=row["amount"],
     )
+
+
+def _service(server: Server, window: Window) -> Service:
+    """The server's seconds in service within the window; all of it if it earned outside."""
+    start = max(window.start_at, server.in_service_from)
+    end = min(window.end_at, server.in_service_until or window.end_at)
+    span = Window(start, end) if start < end else window
+    rated = server.rated_tokens_per_second
+    return Service(
+        seconds=_seconds(span),
+        rated_tokens_per_second=Fraction(rated) if rated else None,
+    )
+
+
+def _seconds(window: Window) -> Fraction:
+    return Fraction(window.microseconds(), MICROSECONDS_PER_SECOND)
+
+
+def _row(row: ServerRevenue, servers: Mapping[str, Server]) -> dict[str, Any]:
+    server = servers.get(row.node_id or "")
+    shown: dict[str, Any] = {field.name: getattr(row, field.name) for field in fields(row)}
+    for name, value in shown.items():
+        if isinstance(value, Fraction):
+            exact = name in ("formula", "difference")
+            shown[name] = exact_decimal(value) if exact else float(value)
+    return shown | {
+        "name": server.name if server else None,
+        "hardware": server.hardware if server else None,
+        "registered": server is not None,
+    }

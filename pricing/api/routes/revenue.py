@@ -1,27 +1,21 @@
 """/v1/revenue/servers: what each machine earned, beside the formula (design §2)."""
 
-from dataclasses import fields
-from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter
 from pydantic import Field
 from starlette.responses import Response
 
-from metering.windows import Window
 from pricing.api.call import Call, may
 from pricing.api.representation import LIST_CONTENT, many
 from pricing.api.shapes import Amount, Currency, Listing, Shown
 from pricing.api.windows import InWindow, until_now
-from pricing.formula import exact_decimal
-from pricing.ledger.servers import Server, every_server
-from pricing.reports.revenue_servers import servers_report, unbilled_report
+from pricing.ledger.servers import every_server
+from pricing.reports.revenue_servers import server_rows, unbilled_report
 from pricing.reports.usage_report import HOUR, check_edges
-from pricing.revenue import ServerRevenue, Service
 
 router = APIRouter(tags=["revenue"])
 Reading = Annotated[Call, may("revenue:read")]
-MICROSECONDS_PER_SECOND = 1_000_000
 
 
 class ServerRevenueRow(Shown):
@@ -77,11 +71,8 @@ def get_server_revenue(call: Reading, asked: InWindow) -> Response:
     with call.ledger() as connection:
         servers = {server.node_id: server for server in every_server(connection)}
     passed = until_now(window, call.at)
-    services: dict[str | None, Service] = {
-        node_id: _service(server, passed) for node_id, server in servers.items()
-    }
-    found = call.usage(lambda cursor: servers_report(cursor, passed, services))
-    return many(call.request, ServerRevenueRow, [_row(row, servers) for row in found])
+    rows = call.usage(lambda cursor: server_rows(cursor, passed, servers))
+    return many(call.request, ServerRevenueRow, rows)
 
 
 @router.get(
@@ -97,33 +88,3 @@ def get_unbilled(call: Reading, asked: InWindow) -> Response:
     return many(
         call.request, UnbilledRow, call.usage(lambda cursor: unbilled_report(cursor, window))
     )
-
-
-def _service(server: Server, window: Window) -> Service:
-    """The server's seconds in service within the window; all of it if it earned outside."""
-    start = max(window.start_at, server.in_service_from)
-    end = min(window.end_at, server.in_service_until or window.end_at)
-    span = Window(start, end) if start < end else window
-    rated = server.rated_tokens_per_second
-    return Service(
-        seconds=_seconds(span),
-        rated_tokens_per_second=Fraction(rated) if rated else None,
-    )
-
-
-def _seconds(window: Window) -> Fraction:
-    return Fraction(window.microseconds(), MICROSECONDS_PER_SECOND)
-
-
-def _row(row: ServerRevenue, servers: dict[str, Server]) -> dict[str, Any]:
-    server = servers.get(row.node_id or "")
-    shown: dict[str, Any] = {field.name: getattr(row, field.name) for field in fields(row)}
-    for name, value in shown.items():
-        if isinstance(value, Fraction):
-            exact = name in ("formula", "difference")
-            shown[name] = exact_decimal(value) if exact else float(value)
-    return shown | {
-        "name": server.name if server else None,
-        "hardware": server.hardware if server else None,
-        "registered": server is not None,
-    }

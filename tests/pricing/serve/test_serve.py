@@ -137,6 +137,26 @@ def test_the_log_holds_no_secret(server):
     assert server.key not in "\n".join(lines)
 
 
+def test_servers_by_the_ledger_and_by_the_formula(server):
+    """By hand: 1,000 uncached tokens at 2.00 a million = 0.002 CNY; the command reads the same."""
+    at = datetime.now(UTC) - timedelta(hours=1)
+    with Client(server.url, server.key) as client:
+        client.publish_prices(BOOK)
+        send(server, [event(5000, at) | {"node_id": "u77"}])
+        settled(client, 1)
+    api = {"TOKENTILL_API_URL": server.url, "TOKENTILL_API_KEY": server.key}
+    start, end = (edge.isoformat() for edge in day())
+    words = ["revenue", "servers", f"{start}/{end}", "--json"]
+    for _ in range(100):
+        asked = tokentill(server.home, *words, **api)
+        rows = {row["node_id"]: row for row in json.loads(asked.stdout)}
+        if "u77" in rows:
+            break
+        time.sleep(0.1)
+    row = rows["u77"]
+    assert (row["amount"], row["formula"], row["difference"]) == ("0.002", "0.002", "0")
+
+
 def test_a_backup_during_traffic_survives_the_end_of_everything(server, tmp_path):
     """Killed after the answer, started again, backed up, ended, restored elsewhere: all is there.
 
