@@ -49,7 +49,8 @@ SELECT
     1 AS settle_seq, TIMESTAMP '2026-07-01' AS settled_at,
     format('{:032x}', i)::UUID AS request_id, 0 AS part, 1 AS revision, 1 AS sign,
     'settled' AS cause, 'billed' AS disposition, 1 AS request_count,
-    TIMESTAMP '2026-06-01' + to_microseconds(((i::HUGEINT * 2592000000000) // $requests)::BIGINT) AS billing_at,
+    TIMESTAMP '2026-06-01'
+        + to_microseconds(((i::HUGEINT * 2592000000000) // $requests)::BIGINT) AS billing_at,
     billing_at + INTERVAL 9 SECOND AS finished_at,
     't' || (hash(i) % 200) AS tenant_id, 'p' || (hash(i + 1) % 3) AS project_id,
     'm' || (i % 8) AS model_id, 'chat' AS operation, 'pd' AS pool,
