@@ -22,6 +22,7 @@ HOUR: Final = {"start_at": "2026-01-01T00:00:00Z", "end_at": "2026-01-01T01:00:0
 BEFORE: Final = {"before_start_at": "2025-12-31T00:00:00Z", "before_end_at": HOUR["start_at"]}
 PROBES: Final[dict[str, dict[str, Any]]] = {  # what the cheapest question to a route must say
     "/v1/economics/servers": HOUR,
+    "/v1/economics/cache": HOUR | {"model_id": "-"},
     "/v1/economics/variance": HOUR | BEFORE,
     "/v1/reconciliation": HOUR,
     "/v1/slo": HOUR | {"limit_seconds": 1},

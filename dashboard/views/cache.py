@@ -11,7 +11,9 @@ import streamlit as st
 from dashboard import charts
 from dashboard.cache_value import cache_value
 from dashboard.foot import foot
+from dashboard.hit_curve import hit_curve, kappa_line, measured
 from dashboard.page import Page
+from dashboard.problems import explained
 from dashboard.summary import LINES, Summary, line_money, summary, total
 from dashboard.table import Column, table
 
@@ -33,26 +35,40 @@ def show(page: Page) -> None:
         row for row in tenants
         if row["disposition"] == "billed" and row["currency"] == now.currency
     ]  # fmt: skip
-    _answer(page, billed, now)
+    model = page.filters.model or _most_used(billed)
+    found = measured(page, model, now.currency)
+    kappa = _answer(page, billed, now, found)
     left, right = st.columns(2, gap="large")
     with left:
         _ratio_over_time(page, over_time)
     with right:
         _by_line(page, billed, now)
+    if found and model:
+        with explained(page.words):
+            hit_curve(page, model, kappa, found)
     _by_tenant(page, tenants, now)
     foot(page)
 
 
-def _answer(page: Page, billed: Sequence[Row], now: Summary) -> None:
+def _most_used(billed: Sequence[Row]) -> str | None:
+    tokens: dict[str, int] = {}
+    for row in billed:
+        tokens[row["model_id"]] = tokens.get(row["model_id"], 0) + row["cached_tokens"]
+    return max(sorted(tokens), key=lambda name: tokens[name], default=None)
+
+
+def _answer(page: Page, billed: Sequence[Row], now: Summary, found: Row | None) -> float:
+    """The first line; answers κ as it was measured or chosen."""
     words, formats = page.words, page.formats
     place = st.container()
-    kappa = st.slider(words("cache.kappa"), 0.0, 0.5, 0.02, 0.01, help=words("cache.kappa_help"))
+    start = round(min((found or {}).get("kappa") or 0.02, 0.5), 2)
+    kappa = st.slider(words("cache.kappa"), 0.0, 0.5, start, 0.01, help=words("cache.kappa_help"))
     seconds = Decimal(str(page.filters.period.seconds_elapsed))
     value = cache_value(billed, seconds=seconds, kappa=Decimal(str(kappa)))
     with place:
         if value.traffic_fixed is None or value.compute_fixed is None:
             st.subheader(words("cache.unknown", ratio=formats.percent(now.hit_ratio)), anchor=False)
-            return
+            return kappa
         st.subheader(
             words(
                 "cache.headline",
@@ -69,6 +85,9 @@ def _answer(page: Page, billed: Sequence[Row], now: Summary) -> None:
                 cached=formats.money(value.cached_price, now.currency),
             )
         )
+        if found:
+            kappa_line(page, found)
+    return kappa
 
 
 def _ratio_over_time(page: Page, rows: Sequence[Row]) -> None:
