@@ -10,6 +10,8 @@ COMMANDS: Final = {
     "revenue": "pricing.cli_revenue",
     "roi": "pricing.cli_roi",
     "capacity": "pricing.cli_capacity",
+    "costs": "pricing.cli_costs",
+    "cache": "pricing.cli_cache",
     "reconcile": "pricing.cli_reconcile",
     "close": "pricing.cli_close",
     "invoice": "pricing.cli_invoice",

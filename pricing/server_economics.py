@@ -23,7 +23,8 @@ class ServerWindow:
     """One server (or several as one) in a window, in one currency.
 
     currency: of revenue and cost; None: it earned nothing and its cost is not known.
-    revenue: billed amount. seconds: in service, summed.
+    revenue: billed amount; formula: the same by the formula, per price key.
+    seconds: in service, summed.
     rated_tokens: what it could have done in them, in tokens of its work (input, or output of a
     decode server); None: no rating.
     cost: cost lines of the window; None: unknown, `missing` says what to ask for.
@@ -41,6 +42,7 @@ class ServerWindow:
     cached_tokens: int = 0
     output_tokens: int = 0
     revenue: Decimal = Decimal(0)
+    formula: Fraction = Fraction(0)
     cost: Mapping[str, Decimal] | None = None
     cash: Decimal = Decimal(0)
     kinds: Mapping[CostKind, Decimal] = field(default_factory=dict)
@@ -159,6 +161,7 @@ def together(servers: Sequence[ServerWindow]) -> ServerWindow:
         cached_tokens=sum(server.cached_tokens for server in servers),
         output_tokens=sum(server.output_tokens for server in servers),
         revenue=exact_sum(server.revenue for server in servers),
+        formula=sum((server.formula for server in servers), Fraction(0)),
         cost=_sums(costs) if len(costs) == len(servers) else None,
         cash=exact_sum(server.cash for server in servers),
         kinds=_sums([server.kinds for server in servers]),

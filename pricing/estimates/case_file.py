@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pricing.errors import ConfigInvalid
 from pricing.estimates.monte_carlo import DRAWN, PATHS_MAX, Distribution
 from pricing.hardware_catalogue import Accelerator, FigureUnknown, read_catalogue
+from pricing.money import minor_unit
 from pricing.roi import Case
 
 CASE_LENGTH_MAX = 1_000_000  # characters
@@ -77,7 +78,7 @@ class _MonteCarlo(_Table):
 class CaseStated(_Table):
     """A case as it is stated, in a file or over HTTP; docs/roi.md lists every key."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200)]
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")]
     start: date
     months: Annotated[int, Field(ge=1, le=600)] = 60
@@ -131,6 +132,7 @@ def case_of(read: CaseStated, *, named: str) -> CaseFile:
     """The case that was stated. Raises ConfigInvalid, naming `named`, for what cannot be."""
     hardware = _hardware(read, named)
     try:
+        minor_unit(read.currency)
         _ask_for_unknown(read, hardware)
         return CaseFile(_case(read), _draws(read.monte_carlo), hardware)
     except (ValueError, LookupError) as error:

@@ -106,6 +106,7 @@ USD = {"currency": "USD"}
         ({"months": 0}, "months"),
         ({"capital": {"wacc": 0.1}}, "capital.assets"),
         ({"hardware": "abacus"}, "abacus"),
+        ({"currency": "RZG"}, "ISO 4217"),
         ({"monte_carlo": {"paths": 1_000_000, "drivers": {}}}, "paths"),
         ({"monte_carlo": {"drivers": {"mood": {"uniform": [0, 1]}}}}, "mood"),
     ],
