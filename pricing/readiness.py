@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from metering.collector.writer import IngestWriter
 from metering.store.connect import Store
+from metering.windows import parse_time
 from pricing.api.services import Readiness
 from pricing.reports.rows import read_rows
 from pricing.runs.settler import Settler
@@ -70,6 +71,16 @@ class Gauges:
                 lambda: self._writer.status().waiting_records,
             ),
             ("tokentill_unsettled_legs", "Legs not settled yet.", self._unsettled),
+            (
+                "tokentill_metered_lag_seconds",
+                "Since the time up to which every node has sent its usage.",
+                lambda: self._lag("metered_through_at"),
+            ),
+            (
+                "tokentill_settled_lag_seconds",
+                "Since the time up to which all usage is settled.",
+                lambda: self._lag("settled_through_at"),
+            ),
         ):
             Gauge(name, meaning, registry=registry).set_function(value)
 
@@ -78,6 +89,11 @@ class Gauges:
 
     def _unsettled(self) -> float:
         return float(self.details().get("unsettled_legs", float("nan")))
+
+    def _lag(self, mark: str) -> float:
+        """Seconds since a mark; NaN before there is one."""
+        at = self.details().get(mark)
+        return float("nan") if at is None else (self._clock() - parse_time(at)).total_seconds()
 
 
 def _text(at: datetime | None) -> str | None:

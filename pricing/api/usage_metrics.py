@@ -23,7 +23,8 @@ from pricing.scope import Scope
 
 KEPT: Final = timedelta(seconds=30)
 FINDINGS_SPAN: Final = timedelta(days=1)
-LINES: Final = ("uncached", "cached", "cache_write", "output", "reasoning")
+INPUT_LINES: Final = ("uncached", "cached", "cache_write")
+LINES: Final = (*INPUT_LINES, "output", "reasoning")
 
 
 class UsageMetrics(Collector):
@@ -78,7 +79,23 @@ def _usage(rows: list[dict[str, Any]]) -> Iterator[Metric]:
             tokens.add_metric((*named, line), row[line])
         if row["currency"]:
             money.add_metric((*named, row["currency"]), row["amount"])
-    yield from (requests, tokens, money)
+    yield from (requests, tokens, money, _hit_ratios(rows))
+
+
+def _hit_ratios(rows: list[dict[str, Any]]) -> Metric:
+    """Cached in all billed input tokens, since the first of them; a chart divides what it adds."""
+    family = GaugeMetricFamily(
+        "tokentill_hit_ratio", "Cached tokens in billed input tokens, 0-1.", labels=("model",)
+    )
+    cached, total = Counter[str](), Counter[str]()
+    for row in rows:
+        if row["disposition"] == "billed":
+            cached[row["model_id"]] += row["cached"]
+            total[row["model_id"]] += sum(row[line] for line in INPUT_LINES)
+    for model_id in sorted(total):
+        if total[model_id]:
+            family.add_metric((model_id,), cached[model_id] / total[model_id])
+    return family
 
 
 def _findings(kinds: Counter[str]) -> Metric:

@@ -52,6 +52,9 @@ def ready(request: Request) -> Response:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 def metrics(call: Annotated[Call, may("metrics:read")]) -> Response:
-    """Traffic, ingest and lag; no tenant is named and no money is in it."""
+    """Revenue, tokens, hit ratio, lag, findings and traffic; no tenant is named.
+
+    docs/api/grafana.json charts them.
+    """
     body = generate_latest(call.services.registry)
     return Response(body, media_type=CONTENT_TYPE_LATEST)
