@@ -62,14 +62,20 @@ def key_figures(page: Page, now: Summary, then: Summary | None, intervals: Seque
             explained=words("figure.hit_ratio_help", tokens=formats.count(now.cached_tokens)),
         )
     with risk:
-        at_risk = formats.money_exact(now.at_risk, now.currency)
-        _figure(
-            words("figure.at_risk"),
-            formats.money_short(now.at_risk, now.currency),
-            _moved(page, now.at_risk, then.at_risk if then else None),
-            explained=words("figure.at_risk_help", amount=at_risk),
-            colour="inverse",
-        )
+        _risk(page, now, then)
+
+
+def _risk(page: Page, now: Summary, then: Summary | None) -> None:
+    words, formats = page.words, page.formats
+    _figure(
+        words("figure.at_risk"),
+        formats.money_short(now.at_risk, now.currency),
+        _moved(page, now.at_risk, then.at_risk if then else None),
+        explained=words(
+            "figure.at_risk_help", amount=formats.money_exact(now.at_risk, now.currency)
+        ),
+        colour="inverse",
+    )
 
 
 def _figure(
