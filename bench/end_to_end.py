@@ -53,14 +53,14 @@ def pairs(number: int) -> pa.Table:
     return made.cast(table.schema).combine_chunks()
 
 
-def bare_seconds(tables: list[pa.Table], folder: Path) -> float:
-    """What anybody would do with the same rows and batches, on a file of its own."""
+def bare_seconds(tables: list[pa.Table], folder: Path) -> tuple[float, float]:
+    """What anybody would do with the same rows and batches: wall and CPU seconds."""
     store = open_store(folder / "bare.duckdb")
     cursor = store.cursor()
-    begun = time.perf_counter()
+    begun, worked = time.perf_counter(), time.process_time()
     for table in tables:
         insert_bare(cursor, table)
-    spent = time.perf_counter() - begun
+    spent = time.perf_counter() - begun, time.process_time() - worked
     store.close()
     (folder / "bare.duckdb").unlink()
     return spent
@@ -122,6 +122,13 @@ class Server:
         text = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
         return int(re.search(r"VmHWM:\s+(\d+)", text).group(1)) * 1024  # type: ignore[union-attr] # Linux has it
 
+    def cpu_seconds(self) -> float:
+        """CPU time of the process so far, all threads."""
+        fields = (
+            Path(f"/proc/{self.process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        )
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def stop(self) -> None:
         """End it."""
         self.process.send_signal(signal.SIGTERM)
@@ -142,18 +149,20 @@ def main() -> None:
         try:
             published = server.api.post("/v1/prices", json={"toml": BOOK, "state": "published"})
             published.raise_for_status()
-            begun = time.perf_counter()
+            begun, worked = time.perf_counter(), server.cpu_seconds()
             with ThreadPoolExecutor(SENDERS) as senders:
                 list(senders.map(server.send, bodies))
             sent = time.perf_counter() - begun
             server._until(server.settled)  # noqa: SLF001 - the bench's own class
             spent = time.perf_counter() - begun
+            worked = server.cpu_seconds() - worked
             peak = server.peak_bytes()
         finally:
             server.stop()
         after = bare_seconds(tables, folder)
     records = batches * BATCH_ROWS
-    bare = records / ((before + after) / 2)
+    bare = records / ((before[0] + after[0]) / 2)
+    bare_cpu = (before[1] + after[1]) / 2
     print(
         json.dumps(
             {
@@ -162,6 +171,9 @@ def main() -> None:
                 "accepted_records_per_second": records / sent,
                 "bare_insert_records_per_second": bare,
                 "ratio": records / spent / bare,
+                "serve_cpu_seconds": worked,
+                "bare_insert_cpu_seconds": bare_cpu,
+                "cpu_ratio": bare_cpu / worked,
                 "serve_peak_memory_mb": peak / 2**20,
             }
         )
