@@ -167,3 +167,13 @@ def test_tenants_do_not_see_what_the_house_pays(furnished):
     """Cost is the house's: 403."""
     answer = furnished.get("/v1/economics/servers", furnished.tenant["t-alder"], params=DAY)
     assert answer.status_code == 403
+
+
+def test_hours_are_parts_of_the_window(pair):
+    """All was billed in the hour of 10:00: 8.64 M of 3.6 M rated tokens, 17.28; 20 of cost."""
+    params = DAY | {"node_id": "p01", "cost": True}
+    (hour,) = pair.get("/v1/economics/hours", params=params).json()["items"]
+    assert (hour["hour_start_at"], hour["revenue"]) == ("2026-10-01T10:00:00Z", "17.28")
+    assert (hour["cost"], hour["profit"], hour["utilization_ratio"]) == ("20", "-2.72", 2.4)
+    hours = pair.get("/v1/economics/hours", params=DAY).json()["items"]
+    assert sum(Decimal(row["revenue"]) for row in hours) == Decimal("17.36")
