@@ -20,6 +20,7 @@ from metering.wire import SAMPLE_SCHEMA, to_batch
 
 Salvage = Callable[[bytes], tuple[bytes, ...]]
 _NOT_ARROW: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
+ROWS_MAX: Final = 1_000  # held as Python values at once; fewer cost more time each
 SALVAGE: Final[Mapping[str, Salvage]] = {sglang_export.FORMAT: sglang_export.salvage}
 
 
@@ -38,6 +39,7 @@ class Gathered:
     foreign: rows whose event_id the sender chose; they travel as JSON, which keeps that visible.
     """
 
+    rows: list[Row] = field(default_factory=list)
     batches: list[pa.RecordBatch] = field(default_factory=list)
     foreign: list[bytes] = field(default_factory=list)
     rejects: list[bytes] = field(default_factory=list)
@@ -55,9 +57,8 @@ class LegReader:
         self._salvage = SALVAGE.get(source_format, _whole)
 
     def gather(self, lines: Iterable[Line], into: Gathered) -> None:
-        """Parse `lines` and add what they hold to `into`."""
-        rows: list[Row] = []
-        parse, node, add = self.parse, self.node, rows.append
+        """Parse `lines` and add what they hold to `into`; `finish` ends it."""
+        parse, node, add = self.parse, self.node, into.rows.append
         for record, position, fault in lines:
             into.lines += 1
             into.bytes += len(record)
@@ -70,10 +71,12 @@ class LegReader:
                 row = self._rescue(record, position, error, into)
             if row is not None:
                 add(row)
-        self._add_rows(rows, into)
+        if len(into.rows) >= ROWS_MAX:
+            self.finish(into)
 
-    def _add_rows(self, rows: list[Row], into: Gathered) -> None:
-        """Rows as Arrow, at once: a row in Python takes ten times the memory."""
+    def finish(self, into: Gathered) -> None:
+        """Rows become Arrow: in Python they take ten times the memory."""
+        rows, into.rows = into.rows, []
         if self.source_format == usage_ndjson.FORMAT:
             foreign = [row for row in rows if row.get(usage_ndjson.FOREIGN)]
             rows = [row for row in rows if not row.get(usage_ndjson.FOREIGN)]

@@ -96,7 +96,9 @@ def _files(source: SourceConfig, config: SidecarConfig) -> Iterator[Finding]:
 
 def _lines(source: SourceConfig, config: SidecarConfig, lines: list[Line]) -> Iterator[Finding]:
     gathered = Gathered()
-    LegReader(source.kind, config.identity()).gather(lines, gathered)
+    reader = LegReader(source.kind, config.identity())
+    reader.gather(lines, gathered)
+    reader.finish(gathered)
     if gathered.rejects:
         yield Finding(
             "warning",

@@ -91,6 +91,11 @@ class FileSource:
 
     def _fill(self, gathered: Gathered) -> bool:
         """Gather up to a batch; whether everything of the last listing has been read."""
+        at_end = self._gather(gathered)
+        self._reader.finish(gathered)
+        return at_end
+
+    def _gather(self, gathered: Gathered) -> bool:
         limits, now = self._limits, self._clock.monotonic()
         while gathered.lines < limits.batch_rows and gathered.bytes < limits.batch_bytes:
             lines = self._tail.read(

@@ -7,7 +7,7 @@ from typing import Final
 
 from metering.sidecar.cursor import FileMark
 
-CHUNK_BYTES: Final = 1024 * 1024  # read at once
+CHUNK_BYTES: Final = 256 * 1024  # read at once; its lines are parsed while they are in cache
 CHUNK_BYTES_MIN: Final = 64 * 1024
 SCAN_BYTES: Final = 256 * 1024  # read at once while looking for the end of a long line
 HEAD_BYTES: Final = 1024  # of a file's beginning, to know it again

@@ -71,6 +71,7 @@ class ImportSource:
             while batch := list(islice(lines, limits.batch_rows)):
                 gathered = Gathered()
                 reader.gather(batch, gathered)
+                reader.finish(gathered)
                 self._count({"lines": gathered.lines, "unreadable": len(gathered.rejects)})
                 yield Intake(leg_parts(gathered))
 

@@ -18,7 +18,9 @@ def gathered(*records: bytes, kind: str = "sglang_export") -> Gathered:
     for record in records:
         lines.append((record, f"1.log:{offset}", None))
         offset += len(record) + 1
-    LegReader(kind, NODE).gather(lines, found)
+    reader = LegReader(kind, NODE)
+    reader.gather(lines, found)
+    reader.finish(found)
     return found
 
 
@@ -71,6 +73,7 @@ def test_a_fault_in_a_parser_is_a_reject(sglang_line: Any) -> None:
     reader.parse = fails
     found = Gathered()
     reader.gather([(b"1", "1.log:0", None), (sglang_line(1), "1.log:2", None)], found)
+    reader.finish(found)
     assert "failed with KeyError" in json.loads(found.rejects[0])["reason"]
     assert len(rows(found)) == 1
 
@@ -85,6 +88,7 @@ def test_a_row_that_arrow_cannot_hold_is_a_reject() -> None:
     }
     found = Gathered()
     reader.gather([(b"2", "1.log:0", None), (b"1", "1.log:2", None)], found)
+    reader.finish(found)
     assert [row["input_tokens"] for row in rows(found)] == [1]
     assert json.loads(found.rejects[0])["position"] == "1.log:0"
 
