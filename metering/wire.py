@@ -1,6 +1,7 @@
 """The contract as Arrow: schemas and batches (contract.md §1; generated docs: docs/wire.md)."""
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -33,10 +34,17 @@ def to_batch(rows: Iterable[Mapping[str, Any]], schema: pa.Schema = LEG_SCHEMA) 
     """Rows (field name → value; missing fields are NULL) as one Arrow batch of `schema`."""
     listed = list(rows)
     columns = [
-        pa.array([row.get(name) for row in listed], type=kind)
+        pa.array(_column(listed, name), type=kind)
         for name, kind in zip(schema.names, schema.types, strict=True)  # read once: they cost
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(rows: list[Mapping[str, Any]], name: str) -> list[Any]:
+    try:
+        return list(map(itemgetter(name), rows))  # as a rule all rows of a batch have the same keys
+    except KeyError:
+        return [row.get(name) for row in rows]
 
 
 def to_ipc(batch: pa.RecordBatch) -> bytes:
