@@ -15,7 +15,7 @@ from pricing.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRevision:
-    """One text of the policies, in force for billing instants from effective_from (UTC) on."""
+    """One text of the policies, in force for what settles from effective_from (UTC) on."""
 
     revision: int
     toml_text: str

@@ -4,7 +4,7 @@ One transaction a day of billing instants; a day already rated by this catalogue
 a kill at any instant costs only time. Closed months and adjustments stay as they are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -42,11 +42,20 @@ def needs_repricing(cursor: duckdb.DuckDBPyConnection, rules: Rules) -> bool:
 
 
 def reprice_open(
-    cursor: duckdb.DuckDBPyConnection, rules: Rules, *, now: datetime
+    cursor: duckdb.DuckDBPyConnection,
+    rules: Rules,
+    *,
+    now: datetime,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[PriceChange]:
-    """Re-rate every open day; yields what changed, by day and tenant, once that is committed."""
+    """Re-rate every open day; yields what changed, by day and tenant, once that is committed.
+
+    stopped: asked before each day; once it says so the rest is left for the next start.
+    """
     days = [row[0] for row in run(cursor, "reprice_days").fetchall()]
     for day in days:
+        if stopped():
+            return
         yield from reprice_day(cursor, rules, day, now=now)
     values = {"catalogue_id": rules.prices.catalogue_id, "now": _naive(now)}
     with transaction(cursor):

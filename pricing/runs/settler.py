@@ -115,7 +115,8 @@ class Settler:
     def _reprice(self, cursor: duckdb.DuckDBPyConnection, rules: Rules) -> None:
         if needs_repricing(cursor, rules):
             with self.store.settle_lock:
-                changes = list(reprice_open(cursor, rules, now=self.clock()))
+                days = reprice_open(cursor, rules, now=self.clock(), stopped=self._stop.is_set)
+                changes = list(days)
             LOG.info(
                 "open_requests_repriced",
                 catalogue=rules.prices.catalogue_id,

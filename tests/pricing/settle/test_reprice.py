@@ -6,9 +6,9 @@ from decimal import Decimal
 from metering.windows import Window
 from pricing.directory import ClosedPeriod, Directory
 from pricing.price_book import Catalogue
-from pricing.runs.reprice import reprice_open
+from pricing.runs.reprice import needs_repricing, reprice_open
 from tests.pricing.price_rows import book, entry, prices
-from tests.pricing.settle.legs import NOW, fed, leg, prefill, rules
+from tests.pricing.settle.legs import NOW, at, fed, leg, prefill, rules
 
 OLD = entry()
 CHEAPER = entry(prices=prices(input="1", cached_input="0.1", output="4"))
@@ -42,6 +42,18 @@ def test_a_correction_reverses_and_writes_anew():
         (1, "repriced"),
         (1, "settled"),
     ]
+
+
+def test_a_stop_between_two_days_is_taken_up_again():
+    """Two days, stopped after the first: half is rated anew, the mark stays; then the rest."""
+    till = fed(leg("a"), leg("b", started_at=at(86_400), finished_at=at(86_409)))
+    used = rules(Catalogue([book(CHEAPER)], "list"))
+    used.prices.catalogue_id = "list@2"
+    answers = iter([False, True])
+    list(reprice_open(till.cursor, used, now=NOW, stopped=lambda: next(answers)))
+    assert (till.amount(), needs_repricing(till.cursor, used)) == (Decimal("0.00252"), True)
+    list(reprice_open(till.cursor, used, now=NOW))
+    assert (till.amount(), needs_repricing(till.cursor, used)) == (Decimal("0.00168"), False)
 
 
 def test_a_closed_month_is_not_rated_anew():
