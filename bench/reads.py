@@ -143,8 +143,16 @@ def fill(home: Path, *, requests: int, invoices: int) -> None:
     upgrade_ledger(url)
     ledger = Ledger(url)
     with ledger.write(actor="bench", at=JUNE.end_at) as change:
-        named = {"tenant_id": "t7", "name": "Seven", "created_at": JUNE.end_at}
-        add_tenant(change, Tenant(**named, billing_zone="UTC", currency="CNY"))
+        add_tenant(
+            change,
+            Tenant(
+                tenant_id="t7",
+                name="Seven",
+                billing_zone="UTC",
+                currency="CNY",
+                created_at=JUNE.end_at,
+            ),
+        )
         seller = {"issuer_id": "house", "legal_name": "House", "created_at": JUNE.end_at}
         change.connection.execute(insert(issuer).prefix_with("OR IGNORE"), seller)
         for start in range(0, invoices, INSERT_ROWS):
