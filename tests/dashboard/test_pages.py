@@ -105,3 +105,56 @@ def test_without_a_key_a_visitor_is_asked_for_one(show, server):
     test = show(server, "overview", key="")
     assert [box.label for box in test.text_input] == ["API key"]
     assert not test.metric
+
+
+def button(test, label):
+    """The button whose label contains `label`."""
+    return next(each for each in test.button if label in each.label)
+
+
+def test_other_prices_are_tried_on_the_same_tokens(show, house):
+    """By hand: 1.2 M × 4 + 1.8 M × 0.2 + 0.03 M × 8 = 4.8 + 0.36 + 0.24 = ¥5.40, not ¥3.00."""
+    test = show(house, "prices", window="today")
+    test.text_input(key="what_if_uncached").set_value("4").run()
+    assert "**¥5.40** instead of ¥3.00 (+80.0\u00a0%)" in said(test)
+    test.text_input(key="what_if_uncached").set_value("four").run()
+    assert "A price is a decimal number" in said(test)
+
+
+def test_a_month_that_runs_is_not_closed(show, house):
+    """The close answers for each tenant; nobody's month has ended yet."""
+    test = show(house, "invoices", window="month")
+    button(test, "Close").click().run()
+    assert not test.exception
+    assert "has not ended in its billing zone." in said(test)
+
+
+def test_a_new_keys_secret_is_shown_once(show, house):
+    """It is in this run and in none after it."""
+    test = show(house, "settings")
+    test.text_input[0].set_value("reader")
+    button(test, "Create").click().run()
+    assert [code for code in test.code if code.value.startswith("tk_")]
+    assert not [code for code in test.run().code if code.value.startswith("tk_")]
+
+
+def test_a_viewer_is_not_offered_what_the_api_would_refuse(show, house):
+    """pricing/scope.py: a viewer reads jobs and invoices, and neither backs up nor closes."""
+    labels = [
+        each.label
+        for path in ("jobs", "invoices")
+        for each in show(house, path, key=house.viewer).button
+    ]
+    assert not [label for label in labels if "Back up" in label or "Close" in label]
+
+
+def test_a_case_that_cannot_be_weighed_says_why(show, house):
+    """No TOML at all, then TOML that is no sheet: a message each, no traceback."""
+    test = show(house, "capacity")
+    test.text_area[0].set_value("= nonsense")
+    button(test, "Size it").click().run()
+    assert "This is no TOML" in said(test)
+    test.text_area[0].set_value('name = "empty"')
+    button(test, "Size it").click().run()
+    assert not test.exception
+    assert len(test.error) == 1
