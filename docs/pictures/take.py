@@ -2,7 +2,7 @@
 
     python docs/pictures/take.py [--requests 2000]
 
-Starts `tokentill demo`, waits for its dashboard, and writes overview.png and overview.zh.png here.
+Starts `tokentill demo`, waits for its dashboard, and writes its pages here as PNG files.
 """
 
 import argparse
@@ -18,14 +18,20 @@ from playwright.sync_api import Browser, sync_playwright
 FOLDER = Path(__file__).resolve().parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
-PICTURES = {"overview.png": "en-GB", "overview.zh.png": "zh-CN"}
+PICTURES = {  # file → page, locale, charts that it has
+    "overview.png": ("", "en-GB", 3),
+    "overview.zh.png": ("", "zh-CN", 3),
+    "servers.png": ("servers?window=30d", "en-GB", 1),
+    "cache.png": ("cache?window=30d", "en-GB", 2),
+    "roi.png": ("roi?window=30d", "en-GB", 3),
+}
 SIZE = {"width": 1360, "height": 1080}  # CSS pixels; the whole page without scrolling
 SCALE = 1.5  # device pixels per CSS pixel
 LIVE_MILLISECONDS = 45_000  # of live traffic before the first picture
 WAIT_MILLISECONDS = 120_000
 SETTLE_MILLISECONDS = 3_000  # fonts and the last transition
-DRAWN = """() =>
-    document.querySelectorAll("[data-testid=stVegaLiteChart] :is(canvas, svg)").length >= 3
+DRAWN = """charts =>
+    document.querySelectorAll("[data-testid=stVegaLiteChart] :is(canvas, svg)").length >= charts
     && !document.querySelector("[data-testid=stSkeleton]")"""
 
 
@@ -39,11 +45,12 @@ def address(demo: subprocess.Popen[str]) -> str:
     raise SystemExit(f"tokentill demo ended with {demo.wait()}; see above")
 
 
-def take(browser: Browser, url: str, name: str, locale: str) -> None:
-    """The overview in one language, once all of its charts are drawn."""
+def take(browser: Browser, url: str, name: str) -> None:
+    """One page in one language, once all of its charts are drawn."""
+    path, locale, charts = PICTURES[name]
     page = browser.new_page(viewport=SIZE, device_scale_factor=SCALE, locale=locale)
-    page.goto(url, timeout=WAIT_MILLISECONDS)
-    page.wait_for_function(DRAWN, timeout=WAIT_MILLISECONDS)
+    page.goto(f"{url}/{path}", timeout=WAIT_MILLISECONDS)
+    page.wait_for_function(DRAWN, arg=charts, timeout=WAIT_MILLISECONDS)
     page.wait_for_timeout(SETTLE_MILLISECONDS)
     page.screenshot(path=FOLDER / name)
     print(FOLDER / name)
@@ -66,8 +73,8 @@ def main() -> None:
                     args=list(SWITCHES),
                 )
                 browser.new_page().wait_for_timeout(LIVE_MILLISECONDS)
-                for name, locale in PICTURES.items():
-                    take(browser, url, name, locale)
+                for name in PICTURES:
+                    take(browser, url, name)
         finally:
             demo.send_signal(signal.SIGINT)
 
