@@ -38,18 +38,23 @@ model = "glm-5.2"
 effective_from = 2020-01-01T00:00:00+08:00
 per_million_tokens = { input = "8", cached_input = "2", output = "28" }
 """
-SAME_INPUT = """
-SELECT * REPLACE (200 + (hash(join_key) % 65000)::BIGINT AS input_tokens) FROM made
+SAME_REQUEST = """
+SELECT * REPLACE (
+    '10.0.0.1:8998:' || split_part(join_key, ':', 3)                      AS join_key,
+    200 + (hash(split_part(join_key, ':', 3)) % 65000)::BIGINT AS input_tokens,
+    't-' || (hash(split_part(join_key, ':', 3)) % 1000)        AS tenant_id
+)
+FROM made
 """
 WAIT_SECONDS_MAX = 600
 
 
 def pairs(number: int) -> pa.Table:
-    """Batch `number` of bench/ingest.py, with both legs of a request counting the same input."""
+    """Batch `number` of bench/ingest.py; both legs of a request agree in key, input and owner."""
     table = legs(number)
     with duckdb.connect() as maker:
         maker.register("made", table)
-        made = maker.execute(SAME_INPUT).to_arrow_table()
+        made = maker.execute(SAME_REQUEST).to_arrow_table()
     return made.cast(table.schema).combine_chunks()
 
 
@@ -117,6 +122,12 @@ class Server:
         details = self.api.get("/health/ready").json()["details"]
         return details.get("unsettled_legs") == 0
 
+    def require_paired(self) -> None:
+        """A bench whose legs do not pair would measure the waiting room."""
+        waiting = self.api.get("/health/ready").json()["details"]["pending_legs"]
+        if waiting:
+            raise RuntimeError(f"{waiting} legs wait for their other half")
+
     def peak_bytes(self) -> int:
         """Highest resident memory of the process."""
         text = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
@@ -156,6 +167,7 @@ def main() -> None:
             server._until(server.settled)  # noqa: SLF001 - the bench's own class
             spent = time.perf_counter() - begun
             worked = server.cpu_seconds() - worked
+            server.require_paired()
             peak = server.peak_bytes()
         finally:
             server.stop()
