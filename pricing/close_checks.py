@@ -11,6 +11,8 @@ REMEDIES: Final[Mapping[str, str]] = {
     "pending": "Wait for the other half of the requests, or accept it: it becomes an adjustment.",
     "conflict": "Decide in the quarantine which of the two records is right, or accept the first.",
     "node": "Bring the sidecar back and let it send, or accept that what it holds comes late.",
+    "unreconciled": "The engine counted tokens that no record reports on some days: tokentill "
+    "reconcile names the cause. Send what is missing, or accept it.",
     "unsettled": "Usage is still being settled: run the close again in a moment.",
 }
 NEVER_ACCEPTED: Final = frozenset({"unsettled"})  # it ends by itself
@@ -20,8 +22,8 @@ NEVER_ACCEPTED: Final = frozenset({"unsettled"})  # it ends by itself
 class Blocker:
     """One reason to wait. tenant_id None: it holds up every tenant.
 
-    kind: a key of REMEDIES. count: requests, halves, records or legs. amount_max: what is at stake
-    at most, in currency, where that can be said.
+    kind: a key of REMEDIES. count: requests, halves, records, days or legs. amount_max: what is at
+    stake at most, in currency, where that can be said.
     """
 
     kind: str

@@ -39,7 +39,13 @@ from pricing.ledger.upgrade import upgrade_ledger, upgrade_usage
 from pricing.policy import Policy, PolicyInvalid
 from pricing.price_book import Catalogue
 from pricing.readiness import Gauges
-from pricing.runs.close_jobs import DailyCheck, Job, MonthlyClose, WeeklyBackup
+from pricing.runs.close_jobs import (
+    DailyCheck,
+    DailyReconciliation,
+    Job,
+    MonthlyClose,
+    WeeklyBackup,
+)
 from pricing.runs.ledger_rules import LedgerRules
 from pricing.runs.settler import Settler
 from pricing.scope import Role
@@ -133,6 +139,7 @@ def _ledger_jobs(
             house_zone=zone(settings.jobs.zone),
         )
     if settings.jobs.daily_check:
+        yield DailyReconciliation(ledger=ledger, read_usage=readers.read)
         yield DailyCheck(ledger=ledger, read_usage=readers.read)
     if settings.jobs.weekly_backup:
         yield WeeklyBackup(back_up=lambda: back_up_home(store, settings, now=clock()))

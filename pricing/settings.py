@@ -108,7 +108,7 @@ class JobSettings(Section):
         default=False, description="close each month by itself, six hours after it ended"
     )
     daily_check: bool = Field(
-        default=True, description="check chains, documents and sums once a day"
+        default=True, description="reconcile each day; check chains, documents and sums"
     )
     weekly_backup: bool = Field(default=False, description="copy both stores once a week")
     exports_folder: Path | None = Field(default=None, description="unset: exports in the home")

@@ -1,16 +1,21 @@
 """How a tenant's close was begun: its marks, and what was accepted by name."""
 
+from collections import Counter
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
+from typing import Final
 
 from sqlalchemy import Connection, func, select
 
+from metering.windows import Window
 from pricing.close_checks import Acceptance
 from pricing.errors import Conflict
 from pricing.ledger.connect import Change
 from pricing.ledger.invoice_tables import period_close
 from pricing.ledger.periods import begin_close
-from pricing.ledger.tables import accounting_period
+from pricing.ledger.tables import accounting_period, job_run
+
+DAILY_RECONCILIATION: Final = "daily_reconciliation"  # the job whose outcomes a close reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +82,23 @@ def find_begun(connection: Connection, tenant_id: str, *, month: date) -> Begun 
     )
     row = connection.execute(query).mappings().one_or_none()
     return None if row is None else Begun(**row)
+
+
+def unreported_days(connection: Connection, window: Window) -> dict[str, int]:
+    """Node → UTC days of `window` on which its engine counted tokens that no record reports.
+
+    From the outcomes of the job daily_reconciliation; counters themselves are kept for two weeks.
+    """
+    last = window.end_at - timedelta(microseconds=1)
+    query = select(job_run.c.outcome).where(
+        job_run.c.job == DAILY_RECONCILIATION,
+        job_run.c.period >= f"{window.start_at:%Y-%m-%d}",
+        job_run.c.period <= f"{last:%Y-%m-%d}",
+    )
+    found: Counter[str] = Counter()
+    for outcome in connection.execute(query).scalars():
+        found.update((outcome or {}).get("unreported", {}).keys())
+    return dict(found)
 
 
 def last_mark(connection: Connection, tenant_id: str, month: date) -> int:

@@ -18,7 +18,7 @@ from metering.windows import Window, month_window
 from pricing.close_checks import Acceptance, Blocker
 from pricing.close_report import CloseReport, MadeDocument, NotInvoiced, Outcome, TenantClose
 from pricing.invoices import Digest, PricedSum, annex, usage_lines
-from pricing.ledger.closes import Begun, begin, find_begun, last_mark
+from pricing.ledger.closes import Begun, begin, find_begun, last_mark, unreported_days
 from pricing.ledger.connect import Change, Ledger
 from pricing.ledger.directory import read_directory
 from pricing.ledger.disputes import currencies_to_give, given_on, lines_to_give
@@ -118,8 +118,6 @@ def _sorted_out(
     ready: list[_Ready] = []
     fresh: list[tuple[Tenant, TenantScope]] = []
     with ledger.read() as connection:
-        directory = read_directory(connection, at=now)
-        servers = list_servers(connection, Page(SERVERS_MAX))
         for tenant in asked:
             window = month_window(order.month, ZoneInfo(tenant.billing_zone))
             period = find_period(connection, tenant.tenant_id, month=order.month)
@@ -137,8 +135,7 @@ def _sorted_out(
                     tenant_id=tenant.tenant_id, window=window, after_seq=after, mark=settle_seq
                 )
                 fresh.append((tenant, scope))
-    scopes = [scope for _, scope in fresh]
-    blockers = read_blockers(cursor, scopes, directory=directory, servers=servers)
+    blockers = _blockers(cursor, ledger, [scope for _, scope in fresh], now=now)
     for tenant, scope in fresh:
         still, accepted = order.accepted.splits(blockers[tenant.tenant_id])
         if still:
@@ -146,6 +143,28 @@ def _sorted_out(
         else:
             ready.append(_Ready(tenant=tenant, window=scope.window, begun=None, accepted=accepted))
     return done, ready
+
+
+def _blockers(
+    cursor: duckdb.DuckDBPyConnection,
+    ledger: Ledger,
+    scopes: Sequence[TenantScope],
+    *,
+    now: datetime,
+) -> dict[str, list[Blocker]]:
+    """Why each tenant has to wait, by both stores."""
+    with ledger.read() as connection:
+        directory = read_directory(connection, at=now)
+        servers = list_servers(connection, Page(SERVERS_MAX))
+        windows = {scope.window for scope in scopes}
+        gaps = {window: unreported_days(connection, window) for window in windows}
+    found = read_blockers(cursor, scopes, directory=directory, servers=servers)
+    for scope in scopes:
+        found[scope.tenant_id] += [
+            Blocker(kind="unreconciled", node_id=node_id, count=days)
+            for node_id, days in sorted(gaps[scope.window].items())
+        ]
+    return found
 
 
 def _begin_all(

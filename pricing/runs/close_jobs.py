@@ -1,5 +1,6 @@
 """Jobs of the ledger: close months, check what is closed, back up. Each says what is due."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -9,12 +10,17 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from metering.windows import month_of, month_window, next_month, parse_month
+from metering.reconciliation import UNREPORTED
+from metering.windows import day_window, month_of, month_window, next_month, parse_month
 from pricing.close_report import CloseReport, Outcome
 from pricing.errors import Conflict
+from pricing.ledger.closes import DAILY_RECONCILIATION
 from pricing.ledger.connect import Ledger
+from pricing.ledger.policies import policy_at
 from pricing.ledger.tenants import every_tenant
+from pricing.policy import Policy
 from pricing.reports.doctor import usage_checks
+from pricing.reports.reconciliation import reconciliation_report
 from pricing.runs.close import CloseOrder, close_month
 from pricing.runs.export_month import first_usage_at
 from pricing.runs.verify import Check, verify_ledger
@@ -22,6 +28,8 @@ from pricing.runs.verify import Check, verify_ledger
 MONTHS_BACK: Final = 12  # how far a job catches up after a long downtime
 SETTLING: Final = timedelta(hours=6)  # after a month's end, for late halves to come in
 CHECK_HOUR: Final = 3  # UTC
+COUNTERS_KEPT: Final = timedelta(days=14)  # metering.store.maintenance forgets samples then
+UTC_ZONE: Final = ZoneInfo("UTC")
 FAULTS_NAMED_MAX: Final = 20
 OnUsage = Callable[[Callable[[duckdb.DuckDBPyConnection], Any]], Any]
 
@@ -118,6 +126,45 @@ class DailyCheck:
                 remedy="tokentill doctor and tokentill invoice verify say more.",
             )
         return {"checks": len(checks) + len(sums)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DailyReconciliation:
+    """Compares each UTC day's engine counters with its legs, while the counters are kept.
+
+    What no record reports beyond the policy's tolerance holds up the close of its month.
+    """
+
+    ledger: Ledger
+    read_usage: OnUsage
+    name: str = DAILY_RECONCILIATION
+
+    def due(self, now: datetime) -> Iterator[str]:
+        """Days that ended SETTLING ago, as far back as counters are kept."""
+        first = self.read_usage(first_usage_at)
+        if first is None:
+            return
+        day = max(first, now - COUNTERS_KEPT).date() + timedelta(days=first < now - COUNTERS_KEPT)
+        while day_window(day, UTC_ZONE).end_at + SETTLING <= now:
+            yield f"{day:%Y-%m-%d}"
+            day += timedelta(days=1)
+
+    def run(self, period: str, now: datetime) -> dict[str, Any]:
+        """Reconcile; tokens that nothing reports, by node."""
+        window = day_window(date.fromisoformat(period), UTC_ZONE)
+        with self.ledger.read() as connection:
+            policy = policy_at(connection, now)
+        rules = Policy.from_toml(policy.toml_text) if policy else Policy()
+        tolerance = rules.reconcile_tolerance_tokens
+        found = self.read_usage(
+            lambda cursor: reconciliation_report(cursor, window, tolerance_tokens=tolerance)
+        )
+        unreported: Counter[str] = Counter()
+        for each in found:
+            missing = [e.tokens for e in each.reconciled.explained if e.cause == UNREPORTED]
+            if each.node_id is not None and each.reconciled.within_tolerance is False and missing:
+                unreported[each.node_id] += sum(missing)
+        return {"servers": len({each.node_id for each in found}), "unreported": dict(unreported)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,12 @@ from sqlalchemy import text
 from pricing.jobs import Jobs
 from pricing.ledger.job_runs import find_run, list_runs
 from pricing.ledger.rows import Page
-from pricing.runs.close_jobs import DailyCheck, MonthlyClose, WeeklyBackup
+from pricing.runs.close_jobs import (
+    DailyCheck,
+    DailyReconciliation,
+    MonthlyClose,
+    WeeklyBackup,
+)
 from tests.pricing.close.conftest import time, usage
 
 
@@ -95,6 +100,25 @@ def test_a_month_that_is_held_up_is_tried_again_after_an_hour(house, jobs, clock
     clock.now += timedelta(hours=1)
     jobs.run_due()
     assert periods(house, "monthly_close")["2026-06@UTC"] == "done"
+
+
+def test_tokens_that_nothing_reports_hold_up_the_month(house, jobs, clock):
+    """u1 counted 2,500,000 prompt tokens on June 10, and its two legs say 2,000,000."""
+    insert = (
+        "INSERT INTO node_sample BY NAME SELECT ?::TIMESTAMP AS sampled_at, sampled_at AS "
+        "ingested_at, 'u1' AS node_id, 'sglang' AS source, ?::BIGINT AS counter_input_tokens"
+    )
+    for hour, tokens in (("00:00", 0), ("23:00", 2_500_000)):
+        house.till.cursor.execute(insert, [f"2026-06-10 {hour}:00", tokens])
+    clock.now = time("2026-06-11T06:00:00Z")
+    job = DailyReconciliation(ledger=house.ledger, read_usage=jobs.read_usage)
+    assert list(job.due(clock.now)) == ["2026-06-10"]
+    run = jobs.run(job, "2026-06-10")
+    assert run.outcome == {"servers": 1, "unreported": {"u1": 500_000}}
+    (alder, _) = house.close("2026-06", "2026-07-02T00:00:00Z").tenants
+    assert [(each.name, each.count) for each in alder.blockers] == [("unreconciled:u1", 1)]
+    report = house.close("2026-06", "2026-07-02T00:00:00Z", accept=["unreconciled:u1"])
+    assert report.is_done
 
 
 def test_the_daily_check_finds_tampering(house, jobs, clock):
