@@ -83,14 +83,21 @@ BY_DAY = """
 SELECT tenant_id, bucket_at::DATE AS day, sum(amount)
 FROM usage_money WHERE disposition = 'billed' GROUP BY ALL
 """
+# all rows as if they stood, less twice the reversals: one key to group by, and zone maps leave out
+# whatever holds no reversal
 RATED = """
-SELECT sum(sign * (charge(uncached, k.input_price) + charge(cached, k.cached_price)
-                   + charge(output, k.output_price)))
-FROM (
-    SELECT price_key, sign, sum(uncached_tokens)::BIGINT AS uncached,
+WITH summed AS (
+    SELECT price_key, 1 AS weight, sum(uncached_tokens)::BIGINT AS uncached,
            sum(cached_tokens)::BIGINT AS cached, sum(output_tokens)::BIGINT AS output
-    FROM request WHERE disposition = 'billed' GROUP BY price_key, sign
-) JOIN price_key AS k USING (price_key)
+    FROM request WHERE disposition = 'billed' GROUP BY price_key
+    UNION ALL
+    SELECT price_key, -2, sum(uncached_tokens)::BIGINT, sum(cached_tokens)::BIGINT,
+           sum(output_tokens)::BIGINT
+    FROM request WHERE disposition = 'billed' AND sign = -1 GROUP BY price_key
+)
+SELECT sum(weight * (charge(uncached, k.input_price) + charge(cached, k.cached_price)
+                     + charge(output, k.output_price)))
+FROM summed JOIN price_key AS k USING (price_key)
 """
 # the same columns read and summed, without prices: what DuckDB needs at least
 PLAIN = """
