@@ -1,6 +1,7 @@
 """Charts of an investment case: cash flows, what moves it most, utilisation against hit ratio."""
 
 from datetime import date
+from decimal import Decimal
 from itertools import accumulate
 from typing import Any, Final
 
@@ -104,7 +105,8 @@ def heat_map(page: Page, report: Row) -> None:
             "u": formats.percent(u),
             "r": formats.percent(r),
             "npv": found["npv"][i][j],
-            "label": formats.money_short(found["npv"][i][j], report["currency"]),
+            "label": _two_digits(page, found["npv"][i][j]),
+            "shown": formats.money(found["npv"][i][j], report["currency"]),
         }
         for i, u in enumerate(found["rows"]["utilization"])
         for j, r in enumerate(found["columns"]["hit_ratio"])
@@ -115,12 +117,12 @@ def heat_map(page: Page, report: Row) -> None:
             "r:N", sort=None, title="r", axis=alt.Axis(labelAngle=0, domain=False, ticks=False)
         ),
         y=alt.Y("u:N", sort=None, title="U", axis=alt.Axis(domain=False, ticks=False)),
-        tooltip=[alt.Tooltip("label:N", title=" ")],
+        tooltip=[alt.Tooltip("shown:N", title=" ")],
     )
     colours = [palette.risk, palette.background, palette.accent]
     scale = alt.Scale(domain=[-most, 0, most], range=colours, interpolate="rgb")
     cells = base.mark_rect().encode(color=alt.Color("npv:Q", scale=scale, legend=None))
-    text = base.mark_text(fontSize=11).encode(
+    text = base.mark_text(fontSize=10).encode(
         text="label:N",
         color=alt.condition(
             f"abs(datum.npv) > {most * 0.45}",
@@ -131,3 +133,8 @@ def heat_map(page: Page, report: Row) -> None:
     charts.draw(
         charts.layered(cells, text), palette, key="heat_map", alt_text=words("roi.heat_map")
     )
+
+
+def _two_digits(page: Page, amount: float | None) -> str:
+    """Short enough for a cell on a phone."""
+    return page.formats.short(None if amount is None else Decimal(f"{amount:.2g}"))
