@@ -30,6 +30,7 @@ DEFAULT_CONFIG = Path("/etc/tokentill/sidecar.toml")
 
 sidecar = typer.Typer(
     help="Beside an engine: read what it finished, send it to the collector.",
+    epilog="Example: tokentill sidecar check --config sidecar.toml",
     no_args_is_help=True,
 )
 
