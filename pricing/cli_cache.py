@@ -14,7 +14,11 @@ from pricing.hit_curve import BYTES_PER_GIB, HitCurve, RequestBlocks, hit_curve
 
 REQUESTS_MAX = 2_000_000
 UNKNOWN = "—"
-cache = typer.Typer(help="What a cache of another size would have hit.", no_args_is_help=True)
+cache = typer.Typer(
+    help="What a cache of another size would have hit.",
+    epilog="Example: tokentill cache curve --help",
+    no_args_is_help=True,
+)
 
 
 @cache.callback()

@@ -20,7 +20,7 @@ from pricing.settings import Settings, load_settings
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="tokentill.toml to read.")]
 EXPECTED = (PricingError, MeteringError, ApiError, ApiUnreachable)
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, epilog="Example: tokentill db backup")
 
 
 def register(parent: typer.Typer) -> None:

@@ -39,7 +39,7 @@ HOUSE = Scope.house()
 Number = Annotated[str, typer.Argument(help="Number of the document.")]
 Reason = Annotated[str, typer.Option(help="Why; the audit log keeps it.")]
 Again = Annotated[bool, typer.Option("--again", help="Make it anew with the data of today.")]
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, epilog="Example: tokentill invoice list")
 
 
 def register(parent: typer.Typer) -> None:

@@ -22,7 +22,7 @@ ConfigFile = Annotated[Path | None, typer.Option("--config", help="tokentill.tom
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ACTOR = "tokentill keys"
 LISTED_MAX = 100_000
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, epilog="Example: tokentill keys list")
 
 
 def register(parent: typer.Typer) -> None:

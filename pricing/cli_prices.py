@@ -29,7 +29,9 @@ UNREADABLE = 2
 IMPORTERS = {"litellm": import_litellm, "genai-prices": import_genai_prices}
 
 prices = typer.Typer(
-    help="Price books: import, check, explain, compare, try, publish.", no_args_is_help=True
+    help="Price books: import, check, explain, compare, try, publish.",
+    epilog="Example: tokentill prices check list.toml",
+    no_args_is_help=True,
 )
 
 

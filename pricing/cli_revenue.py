@@ -22,7 +22,9 @@ DECIMAL_TEXT = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?")
 DEFAULT_DAYS = Decimal(30)
 
 revenue = typer.Typer(
-    help="What servers earn, from the ledger or from the formula.", no_args_is_help=True
+    help="What servers earn, from the ledger or from the formula.",
+    epilog="Example: tokentill revenue servers 2026-10",
+    no_args_is_help=True,
 )
 
 

@@ -27,7 +27,16 @@ def commands(command: Command, words: tuple[str, ...]) -> Iterator[tuple[str, Co
         yield " ".join(words), command
 
 
+def groups(command: Command, words: tuple[str, ...]) -> Iterator[tuple[str, Command]]:
+    """(full name, group) of `command` and every group below it."""
+    if isinstance(command, TyperGroup):
+        yield " ".join(words), command
+        for name, child in command.commands.items():
+            yield from groups(child, (*words, name))
+
+
 COMMANDS = dict(commands(ROOT_COMMAND, ("tokentill",)))
+GROUPS = dict(groups(ROOT_COMMAND, ("tokentill",)))
 
 
 def test_every_command_is_in_the_docs() -> None:
@@ -40,7 +49,7 @@ def test_every_command_shows_an_example() -> None:
     """`--help` ends the search for how to write it."""
     offences = [
         name
-        for name, command in COMMANDS.items()
+        for name, command in (COMMANDS | GROUPS).items()
         if name not in f"{command.help or ''}{command.epilog or ''}"
     ]
     require_none(offences, "Put an example line, beginning with the command's name, in its help:")
