@@ -5,7 +5,7 @@ A request is read, decoded on a worker thread, queued for the writer, and answer
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Protocol
 
 import msgspec
@@ -87,6 +87,8 @@ class Intake:
         batch = await to_thread.run_sync(
             self._decode, decode, body, origin, sender.node_id, limiter=self.decoders
         )
+        if headers.get("tokentill-import") == "true":
+            batch = replace(batch, imported=True)
         return await asyncio.wrap_future(self.writer.submit(batch))
 
     def _decode(self, decode: Decode, body: Body, origin: Origin, node_id: str | None) -> Batch:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 import duckdb
@@ -142,8 +143,12 @@ class IngestWriter:
     def _run(self) -> None:
         while group := self._next_group():
             wanted = [one for one in group if one.answer.set_running_or_notify_cancel()]
-            for kind, append in APPENDS.items():
-                part = [one for one in wanted if isinstance(one.batch, kind)]
+            for (kind, append), imported in product(APPENDS.items(), (False, True)):
+                part = [
+                    one
+                    for one in wanted
+                    if isinstance(one.batch, kind) and one.batch.imported is imported
+                ]
                 if part:
                     self._commit(part, append)
 
@@ -174,7 +179,8 @@ class IngestWriter:
             with self._store.write_lock, self._store.cursor() as cursor:
                 now = self._clock()
                 batches = [one.batch for one in group]
-                answers = append(cursor, batches, now, check_clock=now)
+                check = None if batches[0].imported else now
+                answers = append(cursor, batches, now, check_clock=check)
         except STORAGE_FAILURES as error:
             self._fail(group, error)
         except Exception as error:  # noqa: BLE001 - the thread lives on; the sender hears of it

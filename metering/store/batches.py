@@ -30,7 +30,7 @@ class Batch:
 
     sender: the credential; in a usage file the tenant. places: index of each row in the body, where
     refused records left gaps; None: 0, 1, 2, … watermark_at: UTC; all lines of `node` written
-    before it have been sent.
+    before it have been sent. imported: a backfill, whose times are not held against the clock.
     """
 
     table: pa.Table
@@ -41,6 +41,7 @@ class Batch:
     stage: str | None = None
     pool: str | None = None
     watermark_at: datetime | None = None
+    imported: bool = False
 
     @property
     def records(self) -> int:

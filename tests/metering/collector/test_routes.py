@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Iterator
+from datetime import timedelta
 from time import sleep
 
 import pyarrow as pa
@@ -48,6 +49,16 @@ def test_arrow_is_stored_and_answered(client: TestClient, store: Store) -> None:
         ],
     }
     assert rows(store, "SELECT sender FROM leg") == [("key-1",)]
+
+
+def test_an_import_may_be_older_than_four_hundred_days(client: TestClient) -> None:
+    """Contract §2: outside `import` a time more than 400 days back is rejected."""
+    old = NOW - timedelta(days=500)
+    body = to_ipc(to_batch([leg("old", started_at=old, finished_at=old)]))
+    headers = {"Content-Type": ARROW}
+    assert client.post("/v1/usage/legs", content=body, headers=headers).json()["rejected"] == 1
+    headers["Tokentill-Import"] = "true"
+    assert client.post("/v1/usage/legs", content=body, headers=headers).json()["accepted"] == 1
 
 
 def test_bad_lines_do_not_stop_good_ones(client: TestClient) -> None:
