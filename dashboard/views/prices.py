@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from dashboard.book_trial import book_trial
 from dashboard.formats import exact, instant
 from dashboard.page import Page
 from dashboard.reads import ask
@@ -113,4 +114,4 @@ def _books(page: Page, rows: list[Row]) -> None:
         return
     path = f"/v1/prices/{quote(picked['book'], safe='')}/{picked['revision']}"
     (found,) = page.reader.read(ask(path, rows=False))
-    st.code(found["toml_text"], language="toml", line_numbers=True, height=420)
+    book_trial(page, found["toml_text"], key=f"{picked['book']}_{picked['revision']}")

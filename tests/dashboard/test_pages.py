@@ -4,8 +4,10 @@ import re
 
 import httpx
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dashboard.views import ENTRIES
+from tests.dashboard.conftest import BOOK, ONE_PAGE
 
 PATHS = [entry.path for entry in ENTRIES]
 HOUSE_PATHS = [path for path in PATHS if path != "mine"]
@@ -158,3 +160,16 @@ def test_a_case_that_cannot_be_weighed_says_why(show, house):
     button(test, "Size it").click().run()
     assert not test.exception
     assert len(test.error) == 1
+
+
+def test_a_book_is_tried_on_the_window(house, monkeypatch):
+    """By hand: 1.2 M × 2 + 1.8 M × 0.1 + 0.03 M × 8 = ¥2.82 with hits at half price."""
+    monkeypatch.setenv("TOKENTILL_API_URL", house.url)
+    monkeypatch.setenv("TOKENTILL_API_KEY", house.key)
+    monkeypatch.setenv("BOOK", BOOK.replace('cached_input = "0.20"', 'cached_input = "0.10"'))
+    test = AppTest.from_file(str(ONE_PAGE.with_name("one_trial.py")), default_timeout=60)
+    test.query_params["window"] = "today"
+    test.run()
+    button(test, "Try it").click().run()
+    assert not test.error
+    assert "**¥2.82** instead of ¥3 (−6.0\u00a0%)" in said(test)
