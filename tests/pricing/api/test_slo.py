@@ -98,3 +98,17 @@ def test_shares_that_are_no_whole_are_refused(furnished, root):
     sheet["prefill"]["classes"][2]["token_share"] = 0.3
     answer = furnished.send("POST", "/v1/capacity", json=sheet)
     assert (answer.status_code, "sum to 1" in answer.json()["detail"]) == (422, True)
+
+
+def test_a_failed_pair_is_one_failure_and_a_retry_that_succeeds_is_none(house):
+    """Call 1: both halves failed. Call 2: its first prefill failed, the second was answered."""
+    house.send("POST", "/v1/prices", json={"toml": BOOK})
+    lost = [half(1, stage, node, status="error") for stage, node in PAIR]
+    first = half(2, "prefill", "p02", status="error", event_id=f"{77:032x}")
+    again = [half(2, stage, node, ttft_seconds=1.0) for stage, node in PAIR]
+    house.settle(*lost, first, *again)
+    (row,) = levels(house)
+    assert (row["requests"], row["failed_requests"]) == (1, 1)
+
+
+PAIR = (("prefill", "p01"), ("decode", "d01"))
