@@ -6,7 +6,7 @@ Names, order and defaults are those of GenerateReqInput in genuine lines.
 import json
 from typing import Any, Final
 
-from metering.replay.legs import Leg
+from metering.replay.legs import Call, Leg
 from metering.replay.nodes import BOOTSTRAP_PORT
 
 MAX_NEW_TOKENS_MIN: Final = 512
@@ -66,7 +66,6 @@ _RAW: Final[dict[str, Any]] = {
 def chat_parameters(leg: Leg, bootstrap_host: str, received_seconds: float) -> str:
     """Of a chat request. received_seconds: on the machine's monotonic clock."""
     call = leg.call
-    customer = call.customer
     return json.dumps(
         {
             "rid": leg.rid,
@@ -80,16 +79,22 @@ def chat_parameters(leg: Leg, bootstrap_host: str, received_seconds: float) -> s
             "bootstrap_port": BOOTSTRAP_PORT,
             "bootstrap_room": call.room,
             **_MODES,
-            "custom_labels": {
-                "tenant": customer.tenant_id,
-                "project": customer.project_id,
-                "api_key_id": customer.api_key_id,
-            },
+            "custom_labels": _labels(call),
             **_RAW,
             "external_trace_header": {},
             "received_time": received_seconds,
         }
     )
+
+
+def _labels(call: Call) -> dict[str, str]:
+    """What a gateway sets: who asks, and in which session where the trace knows it."""
+    labels = {
+        "tenant": call.customer.tenant_id,
+        "project": call.customer.project_id,
+        "api_key_id": call.customer.api_key_id,
+    }
+    return labels | ({"session": call.request.cache_scope} if call.request.cache_scope else {})
 
 
 def warmup_parameters(rid: str) -> str:

@@ -71,15 +71,21 @@ def test_the_synthetic_trace_to_the_last_digit(shared, tmp_path):
 
 
 def test_the_agentic_trace_equals_its_own_control_totals(shared, tmp_path):
-    """49,334 requests: input and output of all sessions as the trace's authors counted them."""
+    """49,334 requests: each session's input and output as the trace's authors counted them."""
     traces = shared / "data" / "traces"
     done = replayed(traces / "kvct_agentic_requests.parquet", tmp_path)
-    sessions = pq.read_table(traces / "kvct_agentic_sessions.parquet")
-    expected = [
-        sum(v for v in sessions.column(f"source_combined_{side}").to_pylist() if v is not None)
-        for side in ("input", "output")
-    ]
+    columns = ["trace_id", "source_combined_input", "source_combined_output"]
+    sessions = pq.read_table(traces / "kvct_agentic_sessions.parquet", columns=columns)
     till = metered(tmp_path)
-    requests, inputs, _, outputs = totals(till)
+    requests, *_ = totals(till)
     assert (requests, done["requests"]) == (49_334, 49_334)
-    assert [inputs, outputs] == expected
+    counted = till.rows(
+        "labels['session'] AS session, "
+        "sum(input_tokens) FILTER (stage = 'prefill')::BIGINT, "
+        "sum(output_tokens) FILTER (stage = 'decode')::BIGINT",
+        "leg",
+        where="status = 'ok' GROUP BY session",
+    )
+    assert counted == sorted(tuple(row.values()) for row in sessions.to_pylist())
+    inputs, outputs = (sum(row[side] for row in counted) for side in (1, 2))
+    assert (inputs, outputs) == (totals(till)[1], totals(till)[3])
