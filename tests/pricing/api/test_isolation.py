@@ -1,12 +1,16 @@
 """Case C09 on every route of the OpenAPI file: a tenant sees itself, and nobody means everybody."""
 
 import json
+import re
+from decimal import Decimal
 from urllib.parse import quote
 
 import pytest
 
 from pricing.api.openapi_file import openapi_text
 from pricing.scope import Role
+from tests.pricing.api.conftest import NOW
+from tests.pricing.api.invoice_rows import document, put
 
 DAY = {"start_at": "2026-10-01T00:00:00Z", "end_at": "2026-10-02T00:00:00Z"}
 OPEN = {"/health/live", "/health/ready"}  # these alone answer without a key
@@ -26,6 +30,9 @@ OPERATIONS = list(operations())
 @pytest.fixture(scope="module")
 def birch(furnished):
     """What t-birch has and t-alder must not see: a value for every parameter of a path."""
+    owed = {"tenant_id": "t-birch", "state": "final", "gross_amount": Decimal(99)}
+    with furnished.ledger.write(actor="test", at=NOW) as change:
+        put(change, document("INV-BIRCH", **owed))
     listed = furnished.get("/v1/requests", params=DAY | {"tenant_id": "t-birch"}).json()
     keys = furnished.get("/v1/keys", furnished.tenant["t-birch"]).json()["items"]
     return {
@@ -39,6 +46,14 @@ def birch(furnished):
         "revision": "1",
         "finding_id": "3f1c9a526f2d4d6c",
         "quarantine_id": "00",
+        "number": "INV-BIRCH",
+        "format_": "json",
+        "dispute_id": "00000000-0000-0000-0000-00000000dead",
+        "issuer_id": "house",
+        "case_id": "00000000-0000-0000-0000-00000000dead",
+        "job": "monthly_export",
+        "period": "2026-09",
+        "kind": "usage",
     }
 
 
@@ -73,7 +88,7 @@ def test_a_tenant_never_reads_another(furnished, birch, method, path, operation)
             continue
         assert answer.status_code in (200, 403, 404, 422), answer.text
         if answer.status_code == 200:
-            leaked = {"t-birch", "99", birch["request_id"], birch["key_id"]}
+            leaked = {"t-birch", "99", birch["request_id"], birch["key_id"], birch["number"]}
             assert not {word for word in leaked if f'"{word}"' in answer.text}
 
 
@@ -96,6 +111,14 @@ def test_a_tenant_changes_nothing(furnished, birch, method, path, operation):
     alder = furnished.tenant["t-alder"]
     answer = ask(furnished, method, path, operation, key=alder, values=own)
     assert answer.status_code in (403, 404), answer.text
+
+
+def test_every_parameter_of_a_path_has_a_value(furnished, birch):
+    """A new route that no value fits would answer 404 to everybody, and show nothing here."""
+    asked = {name for each in OPERATIONS for name in re.findall(r"{(\w+)}", each.values[1])}
+    assert asked <= birch.keys()
+    for path in (f"/v1/invoices/{birch['number']}", f"/v1/requests/{birch['request_id']}"):
+        assert furnished.get(path).status_code == 200  # it is there to be seen, for the house
 
 
 def test_the_calls_of_case_c09(furnished):

@@ -5,14 +5,10 @@
 
 import threading
 from contextlib import contextmanager
-from datetime import date
-from decimal import Decimal
 
-from sqlalchemy import insert
-
-from pricing.ledger.invoice_tables import invoice, issuer
 from pricing.ledger.tenants import Tenant, add_tenant
 from tests.pricing.api.conftest import BOOK, NOW, leg
+from tests.pricing.api.invoice_rows import document, put
 
 DAY = {"start_at": "2026-10-01T00:00:00Z", "end_at": "2026-10-02T00:00:00Z"}
 REQUESTS, INVOICES, PAGE = 3_000, 1_500, 100
@@ -70,57 +66,24 @@ def test_requests(house):
         assert {f"00000000-0000-0000-0000-{number:012x}" for number in stood} <= set(seen)
 
 
-def document(number):
-    """A row that passes every rule of the table; what it says does not matter here."""
-    amounts = dict.fromkeys(
-        ("exact_amount", "net_amount", "rounding_amount", "tax_amount", "gross_amount"),
-        Decimal(1),
-    )
-    digests = dict.fromkeys((f"digest_{place}" for place in range(1, 5)), Decimal(1))
-    marks = dict.fromkeys(("settle_mark", "adjusted_after_mark", "digest_requests"), 1)
-    return (
-        amounts
-        | digests
-        | marks
-        | {
-            "number": f"INV-{number:08d}",
-            "kind": "invoice",
-            "issuer_id": "house",
-            "tenant_id": "t-alder",
-            "month": date(2026, 9, 1),
-            "billing_zone": "UTC",
-            "start_at": NOW,
-            "end_at": NOW,
-            "currency": "CNY",
-            "state": "credited",
-            "made_at": NOW,
-            "issued_at": NOW,
-            "tax_rate": Decimal(0),
-            "seller": {},
-            "buyer": {},
-            "annex": [],
-            "content_sha256": "0" * 64,
-            "payment_state": "open",
-        }
-    )
+def named(number):
+    """A number in the order of numbers."""
+    return f"INV-{number:08d}"
 
 
 def test_invoices(house):
     """1,500 by number, in the even places; between the pages others take odd ones."""
     with house.ledger.write(actor="test", at=NOW) as change:
-        connection = change.connection
-        named = {"tenant_id": "t-alder", "name": "Alder", "created_at": NOW}
-        add_tenant(change, Tenant(**named, billing_zone="UTC", currency="CNY"))
-        seller = {"issuer_id": "house", "legal_name": "House", "created_at": NOW}
-        connection.execute(insert(issuer).prefix_with("OR IGNORE"), seller)
-        stood = [document(2 * place) for place in range(INVOICES)]
-        connection.execute(insert(invoice), stood)
+        alder = {"tenant_id": "t-alder", "name": "Alder", "created_at": NOW}
+        add_tenant(change, Tenant(**alder, billing_zone="UTC", currency="CNY"))
+        stood = [document(named(2 * place)) for place in range(INVOICES)]
+        put(change, *stood)
 
     def write(number):
         place = (1 + 2 * number * 37) % (2 * INVOICES)
         with house.ledger.write(actor="test", at=NOW) as change:
-            row = document(place + (number // 40) * 10_000)
-            change.connection.execute(insert(invoice).prefix_with("OR IGNORE"), row)
+            row = document(named(place + (number // 40) * 10_000))
+            put(change, row)
 
     with always(write):
         seen = walk(house, "/v1/invoices", "number", {})
