@@ -6,7 +6,6 @@ python bench/close.py [--requests 10000000] [--tenants 1000] [--lines 1000000]
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -67,18 +66,26 @@ def close(folder: Path) -> dict[str, Any]:
         report = close_month(store.cursor(), ledger, order, now=JULY_2)
         return time.perf_counter() - begun, report
 
+    cpu = time.process_time()
     seconds, report = run()
     again, _ = run()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     figures = {
         "tenants_closed": len(report.with_outcome(Outcome.CLOSED)),
         "close_seconds": round(seconds, 2),
+        "close_and_repeat_cpu_seconds": round(time.process_time() - cpu, 2),
         "repeat_seconds": round(again, 2),
-        "peak_memory_bytes": peak,
+        "peak_memory_bytes": peak_memory_bytes(),
     }
     ledger.close()
     store.close()
     return figures
+
+
+def peak_memory_bytes() -> int:
+    """Of this process alone: getrusage would count its parent's at the fork."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) * 1024
 
 
 def documents(folder: Path) -> dict[str, float]:
@@ -118,8 +125,7 @@ def exports(folder: Path, count: int) -> dict[str, Any]:
         rows = write(folder / "export", pa.RecordBatchReader.from_batches(LINES, batches()))
         seconds[name] = round(time.perf_counter() - begun, 2)
         assert rows == count, name  # noqa: S101 - a benchmark of what was not written says nothing
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"lines": count, "seconds": seconds, "peak_memory_bytes": peak}
+    return {"lines": count, "seconds": seconds, "peak_memory_bytes": peak_memory_bytes()}
 
 
 def child(what: str, folder: Path, lines: int) -> Any:

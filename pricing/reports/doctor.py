@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 from pricing.ledger.keys import has_operator_key
 from pricing.ledger.price_books import published_books
 from pricing.reports.rows import read_rows
+from pricing.runs.verify import verify_ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,12 @@ def ledger_checks(connection: Connection, now: datetime) -> list[Check]:
             promise="every reference leads somewhere",
             wrong=broken,
             remedy="Restore the last backup; the ledger was changed by other means than ours.",
+        ),
+        Check(
+            rule="V8",
+            promise="every document is as it was made, its chain unbroken, no number missing",
+            wrong=sum(len(check.faults) for check in verify_ledger(connection)),
+            remedy="tokentill invoice verify NUMBER names what was changed; restore a backup.",
         ),
         Check(
             rule="V10",

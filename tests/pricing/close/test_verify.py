@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from pricing.ledger.corrections import credit
 from pricing.ledger.documents import keep_document
+from pricing.reports.doctor import ledger_checks
 from pricing.runs.verify import verify_invoice, verify_ledger
 from pricing.scope import Scope
 from tests.pricing.close.conftest import time, usage
@@ -121,3 +122,14 @@ def test_a_credited_invoice_and_its_note_are_whole(closed):
     )
     assert note.net_amount == Decimal("2.00")
     assert ledger_faults(closed) == []
+
+
+def test_doctor_says_so(closed):
+    """Rule V8 of its list: 0 wrong, then more."""
+    rules = []
+    for _ in range(2):
+        with closed.ledger.read() as connection:
+            checks = ledger_checks(connection, time("2026-07-06T00:00:00Z"))
+        rules.append({check.rule: check.wrong for check in checks}["V8"])
+        tamper(closed, "UPDATE invoice SET gross_amount = '0.01'")
+    assert (rules[0], rules[1] > 0) == (0, True)
