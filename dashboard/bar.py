@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 import streamlit as st
@@ -19,6 +20,7 @@ PRESET_WORDS: Final = {
     "custom": "bar.custom",
 }  # fmt: skip
 ROWS_MAX: Final = 1_000
+SERVERS: Final = "/v1/servers"
 
 
 def words_of_visitor() -> Words:
@@ -35,7 +37,9 @@ def filter_bar(reader: Reader, rights: frozenset[str], words: Words, *, now: dat
     zone = usable_zone(view.get("zone") or _common_zone(tenants) or st.context.timezone)
     provisional = filters_of(view, now=now, zone=zone)
     with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
-        view = _draw(view, words, options=_options(reader, provisional, tenants), now=now)
+        view = _draw(
+            view, words, options=_options(reader, provisional, tenants, rights=rights), now=now
+        )
     _keep(view)
     return Page(
         words=words,
@@ -74,16 +78,21 @@ def _common_zone(tenants: list[dict[str, Any]]) -> str | None:
 
 
 def _options(
-    reader: Reader, filters: Filters, tenants: list[dict[str, Any]]
+    reader: Reader,
+    filters: Filters,
+    tenants: list[dict[str, Any]],
+    *,
+    rights: frozenset[str],
 ) -> dict[str, list[str]]:
-    """What can be chosen: the models and tenants of the window, and registered tenants."""
-    (table,) = reader.read(
-        ask("/v1/usage", **window(filters.period), group_by=["tenant_id", "model_id"])
-    )
-    rows = rows_of(table)
+    """What can be chosen: models and tenants of the window, registered tenants and pools."""
+    asks = [ask("/v1/usage", **window(filters.period), group_by=["tenant_id", "model_id"])]
+    if SERVERS in rights:
+        asks.append(ask(SERVERS, limit=ROWS_MAX))
+    rows, *servers = map(rows_of, reader.read(*asks))
     named = {row["tenant_id"] for row in rows} | {tenant["tenant_id"] for tenant in tenants}
     return {
         "model": sorted({row["model_id"] for row in rows if row["model_id"]}),
+        "pool": sorted({row["pool"] for row in chain(*servers) if row["pool"]}),
         "tenant": sorted(name for name in named if name),
     }
 
@@ -102,7 +111,10 @@ def _draw(
         chosen |= {"from": first.isoformat(), "to": last.isoformat()}
     compared = {"before": words("bar.before"), "none": words("bar.alone")}
     chosen["compare"] = _choice("compare", words("bar.compare"), view, list(compared), compared)
-    for name, label in (("model", words("bar.model")), ("tenant", words("bar.tenant"))):
+    labels = {
+        "model": words("bar.model"), "pool": words("bar.pool"), "tenant": words("bar.tenant"),
+    }  # fmt: skip
+    for name, label in labels.items():
         known = options[name] + [v for v in [view.get(name)] if v and v not in options[name]]
         if len(known) > 1 or view.get(name):
             everything = {"": words("bar.all")}

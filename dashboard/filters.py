@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -11,6 +11,8 @@ from dashboard.periods import PRESETS, Period, period_before, period_of
 NAMES: Final = ("window", "from", "to", "compare", "model", "pool", "tenant", "lang", "zone")
 DEFAULTS: Final = {"window": "month", "compare": "before"}
 TEXT_MAX: Final = 200
+WINDOW_MAX: Final = timedelta(days=1095)
+YEARS: Final = (2000, 2100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +42,14 @@ def view_of(params: Mapping[str, str]) -> dict[str, str]:
 
 
 def chosen_days(view: Mapping[str, str]) -> tuple[date, date] | None:
-    """First and last day of a custom window."""
+    """First and last day of a custom window; None for one that the API would refuse."""
     try:
         first, last = date.fromisoformat(view["from"]), date.fromisoformat(view["to"])
     except (KeyError, ValueError):
         return None
-    return (first, last) if first <= last else None
+    if first > last or last - first >= WINDOW_MAX or not YEARS[0] <= first.year <= YEARS[1]:
+        return None
+    return first, last
 
 
 def filters_of(view: Mapping[str, str], *, now: datetime, zone: ZoneInfo) -> Filters:

@@ -121,7 +121,8 @@ def house(server):
             api.post("/v1/servers", json=body | {"in_service_from": since}).raise_for_status()
         at = now - timedelta(seconds=1)
         legs = [leg(n, "t-alder" if n < 10 else "t-birch", at) for n in range(30)]
-        legs.append(leg(30, "t-birch", at, model_id="m-unknown"))
+        later = at + timedelta(milliseconds=500)
+        legs.append(leg(30, "t-birch", later, model_id="m-unknown"))
         body = "\n".join(map(json.dumps, legs))
         api.post("/v1/usage/legs", content=body, headers=NDJSON).raise_for_status()
         wait_for(lambda: _requests(api, now) == len(legs))
