@@ -37,7 +37,9 @@ OnUsage = Callable[[Callable[[duckdb.DuckDBPyConnection], Any]], Any]
 class Job(Protocol):
     """Something that is done once for each period."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the ledger's job runs call it."""
 
     def due(self, now: datetime) -> Iterator[str]:
         """Periods whose time has come at the UTC time `now`, the oldest first, done or not."""
