@@ -163,9 +163,24 @@ def test_assumptions_that_cannot_be_are_refused(pair, change, words):
     assert (answer.status_code, words in answer.text) == (422, True), answer.text
 
 
-def test_tenants_do_not_see_what_the_house_pays(furnished):
-    """Cost is the house's: 403."""
-    answer = furnished.get("/v1/economics/servers", furnished.tenant["t-alder"], params=DAY)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/economics/servers",
+        "/v1/economics/costs",
+        "/v1/economics/hours",
+        "/v1/economics/attribution",
+        "/v1/economics/variance",
+        "/v1/economics/cache",
+        "/v1/economics/contexts",
+        "/v1/chargeback/costs",
+        "/v1/slo",
+        "/v1/roi/cases",
+    ],
+)
+def test_tenants_do_not_see_what_the_house_pays(furnished, path):
+    """Cost, margins and plans are the house's: 403, whatever is asked."""
+    answer = furnished.get(path, furnished.tenant["t-alder"], params={} if "roi" in path else DAY)
     assert answer.status_code == 403
 
 
