@@ -108,7 +108,7 @@ class Settler:
                 if not report.legs:
                     break
                 self.state.batches += 1
-            self._do_due(cursor, rules)
+            self._do_due(cursor, self.rules_at(self.clock()))  # a close may have run just now
         finally:
             cursor.close()
 
