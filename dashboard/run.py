@@ -60,7 +60,8 @@ def _front_door(words: Words) -> None:
     def door() -> None:
         ask_for_key(os.environ, words)
 
-    pages = [_page(entry, words, door, first=ENTRIES[0]) for entry in ENTRIES]
+    home = next(entry for entry in ENTRIES if entry.path == "overview")
+    pages = [_page(entry, words, door, first=home) for entry in ENTRIES]
     st.navigation(pages, position="hidden").run()
 
 

@@ -45,7 +45,11 @@ class Entry:
 
 HOUSE: Final = frozenset({"/v1/servers"})
 OPERATOR: Final = frozenset({"/v1/servers", "/v1/keys", "/v1/audit", "/v1/policies"})
-ENTRIES: Final = (
+ENTRIES: Final = (  # the first one that suits a key is what it sees first
+    Entry(
+        path="mine", title="mine.title", group="nav.mine", show=mine.show,
+        icon=":material/person:", lacks=HOUSE,
+    ),
     Entry(
         path="overview", title="overview.title", group="nav.operate", show=overview.show,
         icon=":material/monitoring:", needs=HOUSE, refreshes=True,
@@ -89,10 +93,6 @@ ENTRIES: Final = (
     Entry(
         path="capacity", title="capacity.title", group="nav.invest", show=capacity.show,
         icon=":material/memory:", needs=HOUSE | {"/v1/economics/servers"},
-    ),
-    Entry(
-        path="mine", title="mine.title", group="nav.mine", show=mine.show,
-        icon=":material/person:", lacks=HOUSE,
     ),
     Entry(
         path="settings", title="settings.title", group="nav.admin", show=settings.show,

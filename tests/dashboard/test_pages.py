@@ -6,11 +6,22 @@ import httpx
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.reads import Reader
+from dashboard.sign_in import LISTS
 from dashboard.views import ENTRIES
 from tests.dashboard.conftest import BOOK, ONE_PAGE
 
 PATHS = [entry.path for entry in ENTRIES]
 HOUSE_PATHS = [path for path in PATHS if path != "mine"]
+
+
+def test_each_key_sees_its_own_page_first(house):
+    """A tenant's usage, the house's overview."""
+    for key, right in ((house.tenant, "mine"), (house.viewer, "overview")):
+        rights = Reader(house.url, key).allowed(LISTS)
+        assert next(entry.path for entry in ENTRIES if entry.suits(rights)) == right
+
+
 ODD = re.compile(r"\b(nan|None|inf|null)\b|\d[eE][+-]?\d", re.IGNORECASE)
 
 
