@@ -68,6 +68,8 @@ def _dashboard(settings: Settings) -> Iterator[None]:
     """The dashboard as a child process, ended with this one."""
     command = [sys.executable, "-m", "tokentill", "dashboard"]
     command += ["--host", settings.dashboard.host, "--port", str(settings.dashboard.port)]
+    scheme = "http" if settings.server.tls_certificate is None else "https"
+    command += ["--api-url", f"{scheme}://{settings.server.host}:{settings.server.port}"]
     child = subprocess.Popen(command)  # noqa: S603 - our own command
     try:
         yield
