@@ -57,7 +57,8 @@ class Demo:
         self.options = options
         self.folder = options.folder
         self.cluster = self.folder / "cluster"
-        self.port = free_port(options.api_port)
+        # only a demo that stays takes the well-known port; others must not meet on it
+        self.port = free_port(options.api_port if options.history_days is not None else 0)
         self.url = f"http://{LOOPBACK}:{self.port}"
         self.metrics_port = free_port(METRICS_PORT)
         self.children: list[Child] = []

@@ -55,7 +55,7 @@ def test_every_method_has_its_route(till):
     assert [row["node_id"] for row in till.server_revenue(START, END)] == ["u01"]
     assert len(till.unbilled(START, END)) == 0
     assert sum(row["amount"] for row in till.chargeback(START, END)) == 110
-    assert [row["kind"] for row in till.findings(START, END)] == ["unattributed"]
+    assert "unattributed" in [row["kind"] for row in till.findings(START, END)]
     assert [row["tenant_id"] for row in till.tenants()] == ["t-alder", "t-birch"]
     assert [row["node_id"] for row in till.servers()] == ["u01"]
     assert len(till.api_keys()) >= 6

@@ -4,9 +4,11 @@ import multiprocessing
 import os
 import random
 import shutil
+import sys
 import time
 from datetime import UTC, datetime
 from decimal import Decimal
+from types import ModuleType
 
 import pytest
 
@@ -32,6 +34,12 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 KILL_WITHIN_SECONDS = 0.5
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.pricing.close.close_worker"])
+
+
+@pytest.fixture(autouse=True)
+def main_module(monkeypatch):
+    """Children run `__main__` anew, and a page's test may have left its page there."""
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
 
 
 def fill(ledger, usage_path):
