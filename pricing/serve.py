@@ -116,7 +116,7 @@ def open_house(settings: Settings, clock: Clock) -> Iterator[House]:
         scheduler = jobs.scheduler(settings.jobs.wake_seconds)
         scheduler.start()
         closing.callback(scheduler.shutdown)
-        writer = IngestWriter(store, clock)
+        writer = IngestWriter(store, clock, committed=settler.woken)
         closing.callback(writer.close)
         yield House(ledger, store, writer, settler, readers, jobs)
 

@@ -78,8 +78,9 @@ class IngestWriter:
         *,
         limits: QueueLimits | None = None,
         probe_seconds: float = PROBE_SECONDS,
+        committed: threading.Event | None = None,
     ) -> None:
-        self.committed = threading.Event()
+        self.committed = committed or threading.Event()
         self._store = store
         self._clock = clock
         self._limits = limits or QueueLimits()

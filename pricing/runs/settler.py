@@ -23,6 +23,7 @@ from pricing.runs.settle import Rules, settle_due, settle_new
 
 LOG: Final = structlog.get_logger()
 WAKE_SECONDS: Final = 1.0  # without a call it looks for new legs this often
+GATHER_SECONDS: Final = 0.05  # what arrives together is settled together
 DUE_EVERY: Final = timedelta(seconds=60)  # orphans and node samples
 TIDY_EVERY: Final = timedelta(hours=1)
 TIDY_REACH: Final = timedelta(days=1)
@@ -50,7 +51,7 @@ class Settler:
     rules_at: Callable[[datetime], Rules]
     clock: Callable[[], datetime]
     state: SettlerState = field(default_factory=SettlerState)
-    _wake: threading.Event = field(default_factory=threading.Event)
+    woken: threading.Event = field(default_factory=threading.Event)  # set: there is something to do
     _stop: threading.Event = field(default_factory=threading.Event)
     _tasks: SimpleQueue[tuple[Task, Future[Any]]] = field(default_factory=SimpleQueue)
     _thread: threading.Thread | None = None
@@ -64,7 +65,7 @@ class Settler:
 
     def wake(self) -> None:
         """Say that there is something to do; cheap, from any thread."""
-        self._wake.set()
+        self.woken.set()
 
     def call(self, task: Callable[[duckdb.DuckDBPyConnection, Rules], Answer]) -> Future[Answer]:
         """Run `task` with the settler's cursor between two batches."""
@@ -91,8 +92,9 @@ class Settler:
                 self.state.last_error = str(error)
                 LOG.exception("settlement_failed", settled_through=self.state.settled_through_seq)
                 pause = RETRY_SECONDS
-            self._wake.wait(pause)
-            self._wake.clear()
+            if self.woken.wait(pause):
+                self._stop.wait(GATHER_SECONDS)
+            self.woken.clear()
 
     def _work(self) -> None:
         """Settle all there is, then what was asked for, then what is due."""
