@@ -30,6 +30,12 @@ per_million_tokens = { input = "2.00", cached_input = "0.20", output = "8.00" }
 """
 
 
+@pytest.fixture(autouse=True)
+def main_module(monkeypatch):
+    """AppTest leaves its script as __main__; processes that later tests start would run it."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+
+
 def free_port():
     """A TCP port of 127.0.0.1 that nobody listens on."""
     with socket.socket() as probe:
