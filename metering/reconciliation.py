@@ -11,7 +11,9 @@ from typing import Final
 
 BILLED: Final = "billed"
 NOT_SETTLED: Final = "not_yet_settled"  # halves that wait, and legs not yet read
+BEAMS: Final = "beam_search"  # work on beams beyond what their caller was given
 DISCONNECTS: Final = "client_disconnects"
+UNFINISHED: Final = "unfinished_requests"  # clients that left; what an engine's end cut; running
 UNREPORTED: Final = "lost_lines_or_evaded_ids"
 COUNTER_GAP: Final = "counter_samples_missing"
 UNKNOWN_COUNTS: Final = "legs_without_counts"
@@ -19,12 +21,18 @@ UNKNOWN_COUNTS: Final = "legs_without_counts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """Token counts of one side of a server: input of prefill and unified, output of decode."""
+    """Token counts of one side of a server: input of prefill and unified, output of decode.
+
+    beam_*: what the engine counted for a beam search beyond its answer; negative where beams share
+    tokens that the answer states for each.
+    """
 
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     requests: int = 0
+    beam_input_tokens: int = 0
+    beam_output_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +40,7 @@ class Counted:
     """What the engine's own counters say of a window; None where it has no such counter.
 
     aborted_requests: requests that ended without a record because the client left.
+    finished_*: the part of a counter that belongs to requests that finished.
     """
 
     input_tokens: int | None
@@ -39,6 +48,8 @@ class Counted:
     output_tokens: int | None
     requests: int | None
     aborted_requests: int | None
+    finished_input_tokens: int | None = None
+    finished_output_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +94,19 @@ def reconcile(
     """
     found = []
     for measure in measures_of(stage):
-        metered = sum(getattr(tokens, measure) for tokens in fates.values())
+        beams = sum(getattr(tokens, f"beam_{measure}") for tokens in fates.values())
+        metered = beams + sum(getattr(tokens, measure) for tokens in fates.values())
         causes = [
             Explained(cause=fate, tokens=getattr(tokens, measure), requests=tokens.requests)
             for fate, tokens in sorted(fates.items())
             if getattr(tokens, measure) or tokens.requests
         ]
+        if beams:
+            causes.append(Explained(cause=BEAMS, tokens=beams))
         total = None if counted is None else getattr(counted, measure)
         gap = None if total is None else total - metered
-        if counted is not None and gap:
-            causes.append(_unmetered(counted, gap))
+        if counted is not None and gap is not None:
+            causes += _unmetered(counted, measure, gap)
         found.append(
             Reconciled(
                 measure=measure,
@@ -106,16 +120,25 @@ def reconcile(
     return found
 
 
-def _unmetered(counted: Counted, gap: int) -> Explained:
+def _unmetered(counted: Counted, measure: str, gap: int) -> list[Explained]:
     """Why the counters and the legs differ by `gap` tokens.
 
-    An engine that counts aborted requests says itself that clients left. Without any, lines were
-    lost or ids evaded the exporter. Fewer counted than metered: counter samples are missing.
+    An engine that counts finished requests apart (vLLM) says what the others have cost. One that
+    counts aborted requests (SGLang) says that clients left. What neither explains: lines were lost
+    or ids evaded the exporter. Fewer counted than metered: counter samples are missing.
     """
-    if gap < 0:
-        return Explained(cause=COUNTER_GAP, tokens=gap)
+    finished = getattr(counted, f"finished_{measure}")
+    unfinished = 0 if finished is None else getattr(counted, measure) - finished
     aborted = counted.aborted_requests or 0
-    return Explained(cause=DISCONNECTS if aborted else UNREPORTED, tokens=gap, requests=aborted)
+    rest = gap - unfinished
+    if rest < 0:
+        other = Explained(cause=COUNTER_GAP, tokens=rest)
+    elif finished is None and aborted:
+        other = Explained(cause=DISCONNECTS, tokens=rest, requests=aborted)
+    else:
+        other = Explained(cause=UNREPORTED, tokens=rest)
+    found = (Explained(cause=UNFINISHED, tokens=unfinished), other)
+    return [each for each in found if each.tokens]
 
 
 def add_up(rows: Iterable[tuple[str, Tokens]]) -> dict[str, Tokens]:
@@ -128,5 +151,7 @@ def add_up(rows: Iterable[tuple[str, Tokens]]) -> dict[str, Tokens]:
             cached_tokens=before.cached_tokens + tokens.cached_tokens,
             output_tokens=before.output_tokens + tokens.output_tokens,
             requests=before.requests + tokens.requests,
+            beam_input_tokens=before.beam_input_tokens + tokens.beam_input_tokens,
+            beam_output_tokens=before.beam_output_tokens + tokens.beam_output_tokens,
         )
     return sums

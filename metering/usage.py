@@ -127,6 +127,10 @@ SAMPLE_FIELDS: tuple[Field, ...] = (
     Field("counter_output_tokens", "count", "engine's counter of output tokens"),
     Field("counter_requests", "count", "engine's counter of finished requests"),
     Field("counter_aborted_requests", "count", "engine's counter of aborted requests"),
+    Field("counter_finished_input_tokens", "count", "part of the input counter: finished requests"),
+    Field(
+        "counter_finished_output_tokens", "count", "part of the output counter: finished requests"
+    ),
 )
 
 COUNT_FIELDS = tuple(f.name for f in LEG_FIELDS if f.kind == "count")
@@ -226,6 +230,8 @@ class NodeSample:
     counter_output_tokens: int | None = None
     counter_requests: int | None = None
     counter_aborted_requests: int | None = None
+    counter_finished_input_tokens: int | None = None
+    counter_finished_output_tokens: int | None = None
 
 
 def event_id(source: str, record: bytes, ordinal: int = 0) -> str:

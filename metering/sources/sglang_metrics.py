@@ -1,7 +1,8 @@
 """SGLang's /metrics (--enable-metrics) → samples.
 
 Tokenizer counters are summed over label sets; scheduler gauges are repeated by ranks and taken
-once. Counters start at 0 with the server and carry no start time: a decrease is a restart.
+once. Counters start at 0 with the server and carry no start time: a decrease is a restart. Before
+its first increment a counter has no series: where the scheduler reports, that is 0.
 `sglang:utilization` is never set by 0.5.23 and therefore not read.
 """
 
@@ -23,6 +24,7 @@ from metering.usage import Stage
 
 FORMAT: Final = "sglang_metrics"
 _PREFIX: Final = "sglang:"
+_SCHEDULER: Final = "sglang:num_running_reqs"
 _COUNTERS: Final = {
     "counter_input_tokens": "sglang:prompt_tokens_total",
     "counter_cached_tokens": "sglang:cached_tokens_total",
@@ -38,9 +40,11 @@ def parse(text: str, node: NodeIdentity, sampled_at: datetime) -> list[Row]:
 
     def row_of(model: str) -> Row:
         row = sample_row(node, sampled_at, FORMAT)
+        reports = bool(exposition.series(_SCHEDULER, model_name=model))
         row |= {
-            field: count(exposition.series(name, model_name=model))
+            field: count(found) if found or not reports else 0
             for field, name in _COUNTERS.items()
+            for found in (exposition.series(name, model_name=model),)
         }
         row |= _gauges(exposition, model)
         roles = exposition.values_of("engine_type", _PREFIX)

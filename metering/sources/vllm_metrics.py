@@ -2,7 +2,9 @@
 
 Series are summed over `engine` (data-parallel replicas). One process has `_created` series and
 process_start_time_seconds, which tell a restart; with --api-server-count > 1 they are absent. On a
-decode node the cached counter holds the transferred prompt: a cross-check, never a bill.
+decode node the cached counter holds the transferred prompt: a cross-check, never a bill. Tokens are
+counted as they are computed; the request_* histograms take a request's tokens when it has finished,
+so the difference is what clients that left, and requests that still run, have cost.
 """
 
 from datetime import datetime
@@ -25,6 +27,8 @@ _COUNTERS: Final = {
     "counter_input_tokens": "vllm:prompt_tokens_total",
     "counter_cached_tokens": "vllm:prompt_tokens_cached_total",
     "counter_output_tokens": "vllm:generation_tokens_total",
+    "counter_finished_input_tokens": "vllm:request_prompt_tokens_sum",
+    "counter_finished_output_tokens": "vllm:request_generation_tokens_sum",
 }
 
 

@@ -4,7 +4,7 @@ Gathers sql/reconcile_*.sql and decides with metering/reconciliation.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
@@ -78,8 +78,7 @@ def _server(row: Row) -> tuple[str | None, str, str | None]:
 def _counted(row: Row | None) -> Counted | None:
     if row is None:
         return None
-    names = ("input_tokens", "cached_tokens", "output_tokens", "requests", "aborted_requests")
-    return Counted(**{name: row[name] for name in names})
+    return Counted(**{field.name: row[field.name] for field in fields(Counted)})
 
 
 def _fates(stage: str, rows: Sequence[Row]) -> dict[str, Tokens]:
@@ -94,9 +93,12 @@ def _sides(stage: str, rows: Iterable[Row]) -> Iterator[tuple[str, Tokens]]:
             input_tokens=row["input_tokens"],
             cached_tokens=row["cached_tokens"],
             requests=legs if stage != "decode" else 0,
+            beam_input_tokens=row["beam_input_tokens"],
         )
         outputs = Tokens(
-            output_tokens=row["output_tokens"], requests=legs if stage == "decode" else 0
+            output_tokens=row["output_tokens"],
+            requests=legs if stage == "decode" else 0,
+            beam_output_tokens=row["beam_output_tokens"],
         )
         yield row["input_fate"], inputs
         yield row["output_fate"], outputs

@@ -3,6 +3,7 @@
 -- units:  tokens, requests; NULL: the engine has no such counter, or it was seen only once
 -- window: samples in [$start_at, $end_at); the sample before it is where the first step starts
 -- restarts: a decrease or another epoch means that the counter began at 0 again
+-- finished_*: the part that belongs to finished requests; NULL where any step of it is unknown
 -- the first sample ever of a node says only where its counters stand: its step is unknown
 WITH ordered AS (
     SELECT
@@ -15,11 +16,22 @@ WITH ordered AS (
         coalesce(lag(counter_cached_tokens) OVER w, 0)    AS cached_before,
         coalesce(lag(counter_output_tokens) OVER w, 0)    AS output_before,
         coalesce(lag(counter_requests) OVER w, 0)         AS requests_before,
-        coalesce(lag(counter_aborted_requests) OVER w, 0) AS aborted_before
+        coalesce(lag(counter_aborted_requests) OVER w, 0) AS aborted_before,
+        lag(counter_finished_input_tokens) OVER w         AS finished_input_before,
+        lag(counter_finished_output_tokens) OVER w        AS finished_output_before
     FROM node_sample
     WHERE sampled_at < $end_at
       AND (counter_input_tokens IS NOT NULL OR counter_output_tokens IS NOT NULL)
     WINDOW w AS (PARTITION BY node_id, source ORDER BY sampled_at)
+),
+stepped AS (
+    SELECT
+        *,
+        counter_finished_input_tokens IS NOT NULL AND counter_finished_output_tokens IS NOT NULL
+          AND (is_first OR is_restart
+               OR (finished_input_before IS NOT NULL AND finished_output_before IS NOT NULL))
+            AS knows_finished
+    FROM ordered
 )
 SELECT
     node_id,
@@ -30,8 +42,14 @@ SELECT
     (sum(counter_cached_tokens - CASE WHEN is_restart THEN 0 ELSE cached_before END) FILTER (NOT is_first))::BIGINT AS cached_tokens,
     (sum(counter_output_tokens - CASE WHEN is_restart THEN 0 ELSE output_before END) FILTER (NOT is_first))::BIGINT AS output_tokens,
     (sum(counter_requests - CASE WHEN is_restart THEN 0 ELSE requests_before END) FILTER (NOT is_first))::BIGINT AS requests,
-    (sum(counter_aborted_requests - CASE WHEN is_restart THEN 0 ELSE aborted_before END) FILTER (NOT is_first))::BIGINT AS aborted_requests
-FROM ordered
+    (sum(counter_aborted_requests - CASE WHEN is_restart THEN 0 ELSE aborted_before END) FILTER (NOT is_first))::BIGINT AS aborted_requests,
+    CASE WHEN bool_and(knows_finished)
+        THEN (sum(counter_finished_input_tokens - CASE WHEN is_restart THEN 0 ELSE finished_input_before END) FILTER (NOT is_first))::BIGINT
+    END                                 AS finished_input_tokens,
+    CASE WHEN bool_and(knows_finished)
+        THEN (sum(counter_finished_output_tokens - CASE WHEN is_restart THEN 0 ELSE finished_output_before END) FILTER (NOT is_first))::BIGINT
+    END                                 AS finished_output_tokens
+FROM stepped
 WHERE sampled_at >= $start_at
 GROUP BY node_id
 ORDER BY node_id

@@ -1,6 +1,7 @@
 -- reconcile_legs: what became of each server's legs
 -- grain:  node_id, stage, pool, model_id, input_fate, output_fate
 -- units:  tokens as the engine stated them; a count it did not state adds nothing
+-- beam_*: what the engine counted for a beam search beyond the leg, which says what was answered
 -- window: legs that finished in [$start_at, $end_at)
 -- fates:  billed, unpriced, held, undelivered, expired; a reason of cost; sample_prompt; not_yet_settled
 -- a leg's request finished within 3 days of the leg, or the leg was not settled at all
@@ -39,7 +40,11 @@ SELECT
     count(*)                                       AS legs,
     coalesce(sum(l.input_tokens), 0)::BIGINT        AS input_tokens,
     coalesce(sum(l.cached_input_tokens), 0)::BIGINT AS cached_tokens,
-    coalesce(sum(l.output_tokens), 0)::BIGINT       AS output_tokens
+    coalesce(sum(l.output_tokens), 0)::BIGINT       AS output_tokens,
+    coalesce(sum(try_cast(l.labels['engine_input_tokens'] AS BIGINT) - l.input_tokens)
+        FILTER (l.source = 'vllm_stats'), 0)::BIGINT  AS beam_input_tokens,
+    coalesce(sum(try_cast(l.labels['engine_output_tokens'] AS BIGINT) - l.output_tokens)
+        FILTER (l.source = 'vllm_stats'), 0)::BIGINT AS beam_output_tokens
 FROM leg AS l
 LEFT JOIN as_input AS i ON i.event_id = l.event_id
 LEFT JOIN as_output AS o ON o.event_id = l.event_id

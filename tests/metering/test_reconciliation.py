@@ -71,3 +71,42 @@ def test_a_decode_server_is_held_to_its_output_only():
     fates = {"billed": Tokens(input_tokens=900, output_tokens=50)}
     measures = reconcile("decode", counted(output_tokens=50), fates, tolerance_tokens=0)
     assert [result.measure for result in measures] == ["output_tokens"]
+
+
+def test_real_vllm_capture():
+    """41 cases: 12,228 counted, 12,169 of finished requests: aborts 59, n=2 48, beams 72.
+
+    Source: facts/real_engine.md and the histogram of the capture; the rest was asked for.
+    """
+    result = one(
+        "unified",
+        counted(input_tokens=12_228, finished_input_tokens=12_169),
+        {
+            "billed": Tokens(input_tokens=12_049, requests=40, beam_input_tokens=72),
+            "sample_prompt": Tokens(input_tokens=48),
+        },
+    )
+    assert causes(result) == {
+        "billed": 12_049,
+        "sample_prompt": 48,
+        "beam_search": 72,
+        "unfinished_requests": 59,
+    }
+
+
+def test_beams_share_their_first_tokens():
+    """n=3, 4 tokens: the answer has 12 output tokens, the engine made 10 (facts/real_engine.md)."""
+    fates = {"billed": Tokens(output_tokens=12, beam_output_tokens=-2)}
+    result = one("decode", counted(output_tokens=10), fates)
+    assert (result.gap, causes(result)) == (0, {"billed": 12, "beam_search": -2})
+
+
+def test_unfinished_and_lost_are_told_apart():
+    """Counted 100, finished 90, metered 70: ten left with their clients, 20 lines were lost."""
+    fates = {"billed": Tokens(input_tokens=70)}
+    result = one("prefill", counted(input_tokens=100, finished_input_tokens=90), fates)
+    assert causes(result) == {
+        "billed": 70,
+        "unfinished_requests": 10,
+        "lost_lines_or_evaded_ids": 20,
+    }

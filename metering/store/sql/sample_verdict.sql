@@ -18,11 +18,13 @@ SELECT
             THEN 'stage|expected one of prefill, decode, unified, got ' || left(stage, 64)
         WHEN greatest(running_requests, queued_requests, device_count, counter_input_tokens,
             counter_cached_tokens, counter_output_tokens, counter_requests,
-            counter_aborted_requests) > 9000000000000000000
+            counter_aborted_requests, counter_finished_input_tokens,
+            counter_finished_output_tokens) > 9000000000000000000
             THEN 'counter_input_tokens|a count above 9 × 10^18 is not a count'
         WHEN least(running_requests, queued_requests, device_count, counter_input_tokens,
             counter_cached_tokens, counter_output_tokens, counter_requests,
-            counter_aborted_requests) < 0
+            counter_aborted_requests, counter_finished_input_tokens,
+            counter_finished_output_tokens) < 0
             THEN CASE
                 WHEN running_requests < 0 THEN 'running_requests'
                 WHEN queued_requests < 0 THEN 'queued_requests'
@@ -31,7 +33,9 @@ SELECT
                 WHEN counter_cached_tokens < 0 THEN 'counter_cached_tokens'
                 WHEN counter_output_tokens < 0 THEN 'counter_output_tokens'
                 WHEN counter_requests < 0 THEN 'counter_requests'
-                ELSE 'counter_aborted_requests'
+                WHEN counter_aborted_requests < 0 THEN 'counter_aborted_requests'
+                WHEN counter_finished_input_tokens < 0 THEN 'counter_finished_input_tokens'
+                ELSE 'counter_finished_output_tokens'
             END || '|a count cannot be negative'
         WHEN length(node_id) > 512 THEN 'node_id|at most 512 characters'
         WHEN length(source) > 512 THEN 'source|at most 512 characters'

@@ -70,6 +70,16 @@ def test_real_vllm_counters(shared: Path) -> None:
     assert row["counter_epoch"] == "1796045450.162291"
 
 
+def test_vllm_tells_finished_from_counted(shared: Path) -> None:
+    """The three aborts of the capture moved the counters by 59 and 288; nothing else is between."""
+    captured = (shared / "data/real_engine/plain/cases.jsonl").read_text().splitlines()
+    aborts = [c["counter_delta"] for c in map(json.loads, captured) if "abort" in c["case"]]
+    row = one(shared, "vllm_metrics", "real_engine/plain/metrics_after.prom")
+    for kind, name, right in (("input", "prompt", 59), ("output", "generation", 288)):
+        gap = row[f"counter_{kind}_tokens"] - row[f"counter_finished_{kind}_tokens"]
+        assert gap == sum(a[f"vllm:{name}_tokens_total"] for a in aborts) == right
+
+
 def test_a_restart_changes_the_epoch(shared: Path) -> None:
     """The killed vLLM of the captures and a fresh one differ in their _created."""
     epochs = {
@@ -124,15 +134,24 @@ def test_sglang_ranks_are_taken_once(ranks: list[tuple[int, int, str]], running:
 
 
 def test_what_is_not_there_is_missing() -> None:
-    """A counter appears at its first increment; NaN is no value."""
+    """NaN is no value; without the scheduler's gauges nothing says that the engine counts."""
     text = (
         'sglang:num_running_reqs{model_name="m",tp_rank="0"} 0\n'
         'sglang:token_usage{model_name="m",tp_rank="0"} NaN\n'
     )
     (row,) = rows("sglang_metrics", text)
-    assert row["running_requests"] == 0
-    assert (row["kv_usage_ratio"], row["counter_input_tokens"]) == (None, None)
+    assert (row["running_requests"], row["kv_usage_ratio"]) == (0, None)
+    (row,) = rows("sglang_metrics", 'sglang:token_usage{model_name="m"} 0.5\n')
+    assert row["counter_input_tokens"] is None
     assert rows("sglang_metrics", "") == []
+
+
+def test_a_counter_before_its_first_increment_is_zero() -> None:
+    """facts/engines.md 1d: SGLang has no series until then; the first request would be lost."""
+    (row,) = rows("sglang_metrics", 'sglang:num_running_reqs{model_name="m",tp_rank="0"} 0\n')
+    assert [row[name] for name in COUNTERS] == [0, 0, 0]
+    (row,) = rows("sglang_metrics", 'sglang:num_running_reqs{model_name="m"} NaN\n')
+    assert [row[name] for name in COUNTERS] == [None, None, None]
 
 
 def test_dcgm(shared: Path) -> None:

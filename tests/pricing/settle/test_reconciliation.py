@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import zip_longest
 
 import pyarrow as pa
 
@@ -15,8 +16,8 @@ from tests.pricing.settle.legs import NOW, at, decode, fed, leg, prefill
 DAY = Window(datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 2, tzinfo=UTC))
 
 
-def sampled(till, node, *values):
-    """Scrapes of a node's input and output counters, a minute apart."""
+def sampled(till, node, *values, finished=()):
+    """Scrapes of a node's input and output counters, and finished inputs, a minute apart."""
     rows = [
         {
             "sampled_at": at(60 * number),
@@ -24,8 +25,10 @@ def sampled(till, node, *values):
             "source": "sglang_metrics",
             "counter_input_tokens": inputs,
             "counter_output_tokens": outputs,
+            "counter_finished_input_tokens": done,
+            "counter_finished_output_tokens": None if done is None else outputs,
         }
-        for number, (inputs, outputs) in enumerate(values)
+        for number, ((inputs, outputs), done) in enumerate(zip_longest(values, finished))
     ]
     table = pa.Table.from_batches([to_batch(rows, SAMPLE_SCHEMA)])
     append_samples(till.cursor, [SampleBatch(table=table, sender="test")], NOW)
@@ -81,3 +84,27 @@ def test_what_waits_is_not_yet_settled():
     """A prefill leg whose decode leg has not come."""
     till = fed(prefill("p"))
     assert report(till)["p1", "input_tokens"] == (None, {"not_yet_settled": 1000})
+
+
+def test_unfinished_requests_by_counters_with_a_restart():
+    """vLLM: 1,030 counted, 1,000 of them finished, over a restart: 30 are of clients that left."""
+    till = fed(leg("u"))
+    sampled(till, "u1", (0, 0), (610, 50), (420, 0), finished=(0, 600, 400))
+    assert report(till)["u1", "input_tokens"] == (30, {"billed": 1000, "unfinished_requests": 30})
+
+
+def test_samples_from_before_say_nothing_of_finished_requests():
+    """A scrape without the counter between two with it: what was unfinished is unknown, not all."""
+    till = fed(leg("u"))
+    sampled(till, "u1", (0, 0), (1030, 50), finished=(None, 1000))
+    assert report(till)["u1", "input_tokens"][1] == {"billed": 1000, "lost_lines_or_evaded_ids": 30}
+
+
+def test_beams_beyond_the_answer_are_work():
+    """n=3, 4 tokens, 6-token prompt: billed 6 / 12, counted 78 / 10 (facts/real_engine.md)."""
+    work = {"engine_input_tokens": "78", "engine_output_tokens": "10"}
+    till = fed(leg("u", input_tokens=6, cached_input_tokens=0, output_tokens=12, labels=work,
+                   source="vllm_stats"))  # fmt: skip
+    sampled(till, "u1", (0, 0), (78, 10))
+    assert report(till)["u1", "input_tokens"] == (0, {"billed": 6, "beam_search": 72})
+    assert report(till)["u1", "output_tokens"] == (0, {"billed": 12, "beam_search": -2})
