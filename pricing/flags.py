@@ -26,6 +26,8 @@ FLAGS: Final[tuple[str, ...]] = (
     "holidays_unknown",  # the book's holiday calendar does not reach this day
     "pool_policy",  # a policy of the request's pool decided, not the house's
     "tenant_policy",  # a policy of the request's tenant decided
+    "billed_gateway",  # policy billing_source = gateway
+    "model_policy",  # a policy of the request's model decided
 )
 _BIT: Final = {name: 1 << index for index, name in enumerate(FLAGS)}
 

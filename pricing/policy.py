@@ -9,11 +9,17 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "undelivered": ("not_billed", "bill_input"),
     "decode_only": ("hold", "bill_uncached", "trust_decode"),
     "aborted": ("bill", "not_billed"),
+    "billing_source": ("engine", "gateway"),
     "book_review": ("none", "second_person"),
 }
 NAMES: Final = frozenset({"default_book"})
-SCOPED: Final = ("undelivered", "decode_only", "aborted")  # may differ by pool and tenant
-SCOPES: Final = ("tenant", "pool")
+_ANSWERS: Final = ("undelivered", "decode_only", "aborted")
+SCOPED: Final[Mapping[str, tuple[str, ...]]] = {  # what may differ where
+    "tenant": _ANSWERS,
+    "pool": (*_ANSWERS, "billing_source"),
+    "model": ("billing_source",),
+}
+SET_ASIDE: Final = "gateway_bills"  # why an engine's answer costs nothing: it is the check
 SECONDS_PER_HOUR: Final = 3600
 
 
@@ -30,12 +36,13 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedPolicy:
-    """What one pool or tenant decides otherwise; None: as everybody else."""
+    """What one tenant, pool or model decides otherwise; None: as everybody else."""
 
     name: str
     undelivered: str | None = None
     decode_only: str | None = None
     aborted: str | None = None
+    billing_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +52,21 @@ class Policy:
     undelivered: a prefill leg whose other side can no longer come: not_billed | bill_input.
     decode_only: a decode leg without its prefill leg: hold | bill_uncached | trust_decode.
     aborted: the client left: bill (input in full, output as reported) | not_billed.
+    billing_source: whose record is the bill: engine | gateway; the other one is the check.
     orphan_after_seconds: how far the other stage's watermark must have passed a half.
     silent_after_seconds: when a half is given up although the other stage's node is silent.
     late_usage_days: usage later than this is kept and listed as expired, not billed.
     reconcile_tolerance_tokens: a gap to the engine's counters up to this many tokens is no finding.
     book_review: who must have read a price book before it is published: none | second_person.
     default_book: the book of record of those without a contract; None: the setting of that name.
-    pool, tenant: what differs there; a tenant's decision goes before its pool's.
+    pool, tenant, model: what differs there; a tenant's decision goes before its pool's, and a
+    model's billing source before its pool's.
     """
 
     undelivered: str = "not_billed"
     decode_only: str = "hold"
     aborted: str = "bill"
+    billing_source: str = "engine"
     orphan_after_seconds: int = 2 * SECONDS_PER_HOUR
     silent_after_seconds: int = 72 * SECONDS_PER_HOUR
     late_usage_days: int = 45
@@ -65,6 +75,7 @@ class Policy:
     default_book: str | None = None
     pool: tuple[ScopedPolicy, ...] = ()
     tenant: tuple[ScopedPolicy, ...] = ()
+    model: tuple[ScopedPolicy, ...] = ()
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
@@ -74,7 +85,7 @@ class Policy:
         except (ValueError, RecursionError) as error:
             raise PolicyInvalid(f"the policy file is not TOML: {error}") from error
         scoped: dict[str, Any] = {
-            scope: tuple(_scoped(scope, raw.pop(scope, {}))) for scope in SCOPES
+            scope: tuple(_scoped(scope, raw.pop(scope, {}))) for scope in SCOPED
         }
         _check(raw, [each.name for each in fields(cls)])
         return cls(**raw, **scoped)
@@ -92,21 +103,27 @@ class Policy:
         return Choice(getattr(self, key), None)
 
     def exceptions(self) -> Iterator[tuple[str, str, str, str]]:
-        """(tenant or pool, its name, key, decision) of everything that differs from the house."""
-        for scope, scoped in (("tenant", self.tenant), ("pool", self.pool)):
-            for each in scoped:
-                for key in SCOPED:
+        """(kind of scope, its name, key, decision) of everything that differs from the house."""
+        for scope, keys in SCOPED.items():
+            for each in getattr(self, scope):
+                for key in keys:
                     if (value := getattr(each, key)) is not None:
                         yield scope, each.name, key, value
+
+    @property
+    def names_gateway(self) -> bool:
+        """Whether a gateway's record is the bill of any usage at all."""
+        scoped = (*self.pool, *self.model)
+        return "gateway" in (self.billing_source, *(each.billing_source for each in scoped))
 
 
 def deciding_policy(disposition: str, reason: str | None, flags: Collection[str]) -> str | None:
     """The line of the policies that decided about a request, as in their file; None: none did.
 
-    A decision of a tenant or pool begins with that word: tenant.decode_only = "trust_decode".
+    A decision of a tenant, pool or model begins with that word: pool.decode_only = "trust_decode".
     """
     line = next(_deciding(disposition, reason, flags), None)
-    scope = next((scope for scope in SCOPES if f"{scope}_policy" in flags), None)
+    scope = next((scope for scope in SCOPED if f"{scope}_policy" in flags), None)
     return line if line is None or scope is None else f"{scope}.{line}"
 
 
@@ -127,14 +144,16 @@ def _deciding(disposition: str, reason: str | None, flags: Collection[str]) -> I
         yield 'aborted = "not_billed"'
     if "aborted" in flags and disposition in ("billed", "unpriced"):
         yield 'aborted = "bill"'
+    if "billed_gateway" in flags or (disposition, reason) == ("cost", SET_ASIDE):
+        yield 'billing_source = "gateway"'
 
 
 def _scoped(scope: str, tables: Any) -> Iterator[ScopedPolicy]:
-    """[pool.NAME] or [tenant.NAME] tables."""
+    """[pool.NAME], [tenant.NAME] or [model.NAME] tables."""
     if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
         raise PolicyInvalid(f"{scope}: expected tables such as [{scope}.NAME]")
     for name, table in tables.items():
-        _check(table, SCOPED, where=f"{scope}.{name}.")
+        _check(table, SCOPED[scope], where=f"{scope}.{name}.")
         yield ScopedPolicy(name=name, **table)
 
 

@@ -18,6 +18,7 @@ from pricing.directory import Directory
 from pricing.policy import Policy
 from pricing.runs.price_cells import PriceCells
 from pricing.runs.settle_odd import Decider, settle_odd_keys
+from pricing.runs.settle_source import add_gateway, choose_sources
 from pricing.runs.statements import run
 
 REACH_SECONDS: Final = 2 * 3600  # a key is looked up among requests that finished this close
@@ -76,6 +77,8 @@ def settle_new(
         gated = count_rows(cursor, "settle_count_gateway", values) > 0
         if gated:
             run(cursor, "settle_add_gated", values)
+            register_policy(cursor, rules.policy)
+            add_gateway(cursor, rules.policy, values)
         run(cursor, "settle_add_pending")
         rows = _settle_candidates(cursor, rules, values, gated=gated)
         for name in ROLLUPS_OF_LEGS:
@@ -134,9 +137,11 @@ def _settle_candidates(
     key_tenants = {key.api_key_id: key.tenant_id for key in rules.directory.keys}
     decider = Decider(policy=rules.policy, expired=values["expired"], key_tenants=key_tenants)
     settle_odd_keys(cursor, decider)
+    choose_sources(cursor, rules.policy)
     run(cursor, "settle_owned", values)
     rules.prices.register(cursor)
     run(cursor, "settle_settled", values)
+    run(cursor, "settle_reversals", values)
     run(cursor, "settle_forget_pending")
     run(cursor, "settle_pending")
     run(cursor, "insert_requests")
@@ -189,7 +194,7 @@ def register_directory(cursor: duckdb.DuckDBPyConnection, directory: Directory) 
 
 
 def register_policy(cursor: duckdb.DuckDBPyConnection, policy: Policy) -> None:
-    """What tenants and pools decide otherwise, as the table policy_scope that the SQL joins."""
+    """What tenants, pools and models decide otherwise, as the table policy_scope of the SQL."""
     names = ("scope", "name", "question", "decision")
     _register(cursor, "policy_scope", list(policy.exceptions()), dict.fromkeys(names, pa.string()))
 

@@ -29,7 +29,7 @@ single AS (
     SELECT c.*
     FROM candidate AS c
     LEFT JOIN key_shape AS k USING (key_hash)
-    WHERE (c.stage = 'unified' AND c.key_hash IS NULL)
+    WHERE (c.stage IN ('unified', 'gateway') AND c.key_hash IS NULL)
        OR (c.stage IN ('prefill', 'decode')
            AND (c.key_hash IS NULL OR (k.legs = 1 AND NOT k.is_odd)))
 ),
@@ -42,7 +42,7 @@ found AS (
     FROM simple_pair
     UNION ALL
     SELECT
-        event_id, CASE WHEN stage = 'unified' THEN 'whole' ELSE stage END, status, key_hash,
+        event_id, CASE WHEN stage IN ('prefill', 'decode') THEN stage ELSE 'whole' END, status, key_hash,
         tenant_id, api_key_id, pool,
         CASE WHEN status IN ('ok', 'aborted') OR stage <> 'decode' THEN event_id END,
         CASE WHEN stage <> 'prefill' THEN event_id END

@@ -21,14 +21,18 @@ DIRECTORY = Directory(keys=(KeyOwner("k-birch", "t-birch", None),))
 
 def decisions(also=()):
     """One decision for each question; also: what else it may be."""
-    return {key: st.sampled_from([*also, *CHOICES[key]]) for key in SCOPED}
+    return {key: st.sampled_from([*also, *CHOICES[key]]) for key in SCOPED["pool"]}
 
 
 def some_policies():
-    """Any decisions of the house, and what pool a and tenant t-birch decide otherwise."""
+    """Any decisions of the house, and what pool a, tenant t-birch and a model decide otherwise."""
     pool = st.builds(ScopedPolicy, name=st.just("a"), **decisions([None]))
-    tenant = st.builds(ScopedPolicy, name=st.just("t-birch"), **decisions([None]))
-    scoped = {"pool": st.tuples(pool), "tenant": st.tuples(tenant)}
+    own = {key: value for key, value in decisions([None]).items() if key in SCOPED["tenant"]}
+    tenant = st.builds(ScopedPolicy, name=st.just("t-birch"), **own)
+    source = st.sampled_from([None, *CHOICES["billing_source"]])
+    named = st.sampled_from(["m-river", "m-other"])
+    model = st.builds(ScopedPolicy, name=named, billing_source=source)
+    scoped = {"pool": st.tuples(pool), "tenant": st.tuples(tenant), "model": st.tuples(model)}
     return st.builds(Policy, **decisions(), **scoped)
 
 
@@ -37,7 +41,7 @@ def some_legs(draw):
     """Up to six legs of two keys, with every contradiction that a client could forge."""
     made = []
     for index in range(draw(st.integers(1, 6))):
-        build = draw(st.sampled_from([prefill, decode, leg]))
+        build = draw(st.sampled_from([prefill, decode, leg, gateway]))
         change = {
             "finished_at": at(draw(st.sampled_from([1, 2, 3, 8, 12]))),
             "input_tokens": draw(COUNTS),
@@ -47,10 +51,15 @@ def some_legs(draw):
         }
         change["tenant_id"], change["api_key_id"] = draw(OWNERS)
         change["pool"] = draw(st.sampled_from(["a", "b"]))
-        if build is not leg:
+        if build in (prefill, decode):
             change["join_key"] = draw(st.sampled_from(["k1", "k2"]))
         made.append(build(f"leg{index}", **change))
     return made
+
+
+def gateway(name, **change):
+    """A record of a gateway that names no engine's id."""
+    return leg(name, stage="gateway", **change)
 
 
 def as_pair_leg(row) -> PairLeg:
@@ -106,6 +115,34 @@ def alone(row, reason, policy):
     return (*_billed(row | {"cached_input_tokens": cached}, row), line)
 
 
+def by_source(legs, found, policy):
+    """The gateway's record is the bill, or the engine's is; the other one is set aside."""
+    chosen = {}
+    for row in legs:
+        source, line = source_of(row, policy)
+        kind, why, amount, decided = found.get(row["event_id"], ("", None, Decimal(0), None))
+        if row["stage"] == "gateway":
+            if source == "gateway" and kind:
+                plain = kind in ("billed", "unpriced") and decided is None
+                chosen[row["event_id"]] = (kind, why, amount, line if plain else decided)
+        elif source == "gateway" and kind not in ("", "cost"):
+            chosen[row["event_id"]] = ("cost", "gateway_bills", Decimal(0), line)
+        elif kind:
+            chosen[row["event_id"]] = (kind, why, amount, decided)
+    return chosen
+
+
+def source_of(row, policy):
+    """A model's billing source goes before its pool's; and how the file says it."""
+    scoped = [("", policy)]
+    if row["pool"] == "a":
+        scoped.insert(0, ("pool.", policy.pool[0]))
+    if policy.model[0].name == row["model_id"]:
+        scoped.insert(0, ("model.", policy.model[0]))
+    prefix, value = next((p, v) for p, o in scoped if (v := o.billing_source) is not None)
+    return value, f'{prefix}billing_source = "{value}"'
+
+
 def decision(question, policy, *sides):
     """What the tenant decides, else the pool, else the house; and how the file says it."""
     tenants = [side["tenant_id"] for side in sides if side and side["tenant_id"]]
@@ -145,8 +182,8 @@ def _keys(legs):
     return keys
 
 
-def unified_as_answer(legs, policy):
-    """A unified leg is its own answer or its own cost."""
+def whole_as_answer(legs, policy):
+    """A unified leg or a gateway's record is its own answer or its own cost."""
     found = {}
     for row in legs:
         found |= answered(row, row, policy)
@@ -163,8 +200,10 @@ def test_sql_equals_the_oracle_in_any_order_and_split(legs, policy, data):
     till.feed(*[legs[i] for i in order[:cut]])
     till.feed(*[legs[i] for i in order])
     till.give_up()
-    expected = oracle([x for x in legs if x["stage"] != "unified"], policy)
-    expected |= unified_as_answer([x for x in legs if x["stage"] == "unified"], policy)
+    halves = [x for x in legs if x["stage"] in ("prefill", "decode")]
+    expected = oracle(halves, policy)
+    expected |= whole_as_answer([x for x in legs if x not in halves], policy)
+    expected = by_source(legs, expected, policy)
     seen = {
         key: (kind, why, amount if kind == "billed" else 0, deciding_policy(kind, why, flags))
         for key, (kind, why, amount, flags) in till.requests().items()

@@ -1,0 +1,31 @@
+"""Whose record is the bill: the engines' legs, or by policy the gateway's (contract.md §3)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+
+from pricing.policy import SET_ASIDE, Policy
+from pricing.runs.statements import run
+
+
+def add_gateway(
+    cursor: duckdb.DuckDBPyConnection, policy: Policy, values: Mapping[str, Any]
+) -> None:
+    """Gateway records of the batch that are a bill become candidates like an engine's answer."""
+    if policy.names_gateway:
+        run(cursor, "settle_add_gateway", {**values, "billing_source": policy.billing_source})
+
+
+def choose_sources(cursor: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+    """Set engine answers aside whose gateway bills; nothing to do where no policy says so."""
+    aside = {"set_aside": SET_ASIDE}
+    if policy.names_gateway or _any_aside(cursor, aside):
+        values = {**aside, "billing_source": policy.billing_source}
+        run(cursor, "settle_source", values)
+
+
+def _any_aside(cursor: duckdb.DuckDBPyConnection, values: Mapping[str, Any]) -> bool:
+    """Whether requests of the candidates' keys were set aside before the policy changed back."""
+    row = run(cursor, "settle_count_aside", values).fetchone()
+    return bool(row and row[0])
