@@ -26,6 +26,8 @@ KNOWN: Final[Mapping[str, tuple[str, str]]] = {
     "rejected": ("finding.rejected", "remedy.rejected"),
     "conflict": ("finding.conflict", "remedy.conflict"),
     "reattributed": ("finding.reattributed", "remedy.reattributed"),
+    "both_sources": ("finding.both_sources", "remedy.both_sources"),
+    "gateway_check": ("finding.gateway_check", "remedy.gateway_check"),
     "flag": ("finding.flag", "remedy.flag"),
 }
 

@@ -10,6 +10,8 @@ REMEDIES: Final[Mapping[str, str]] = {
     "held": "Wait for the prefill legs, choose a decode_only policy, or accept it.",
     "pending": "Wait for the other half of the requests, or accept it: it becomes an adjustment.",
     "conflict": "Decide in the quarantine which of the two records is right, or accept the first.",
+    "both_sources": "In these hours gateway records and engine legs both billed: find out which "
+    "answers were billed twice (findings of kind both_sources), or accept it.",
     "node": "Bring the sidecar back and let it send, or accept that what it holds comes late.",
     "unreconciled": "The engine counted tokens that no record reports on some days: tokentill "
     "reconcile names the cause. Send what is missing, or accept it.",
@@ -22,8 +24,8 @@ NEVER_ACCEPTED: Final = frozenset({"unsettled"})  # it ends by itself
 class Blocker:
     """One reason to wait. tenant_id None: it holds up every tenant.
 
-    kind: a key of REMEDIES. count: requests, halves, records, days or legs. amount_max: what is at
-    stake at most, in currency, where that can be said.
+    kind: a key of REMEDIES. count: requests, halves, records, hours, days or legs.
+    amount_max: what is at stake at most, in currency, where that can be said.
     """
 
     kind: str

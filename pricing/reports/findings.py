@@ -11,6 +11,7 @@ import duckdb
 
 from metering.windows import Window
 from pricing.flags import FLAGS
+from pricing.policy import SET_ASIDE
 from pricing.reports.rows import read_rows
 from pricing.scope import Scope
 
@@ -24,6 +25,10 @@ REMEDIES: Final = {
     "silent_node": "Look at the sidecar of the node: tokentill sidecar status.",
     "rejected": "Correct the sender; the record and the field are in the quarantine.",
     "conflict": "Decide which of the two records is right, in the quarantine.",
+    "both_sources": "Billed by gateway and engine in one hour: declare the model by every name, "
+    "let the gateway name its pool, and credit what was billed twice.",
+    "gateway_check": "Gateway and engines tell different tokens: look at the gateway's log "
+    "delivery and at clients that pass it by.",
     "reattributed": "The first owner stands; correct the sender, or adjust the bill.",
 }
 
@@ -74,6 +79,7 @@ def findings(
     found = [
         *_not_billed(cursor, window, within),
         *_flagged(cursor, window, within),
+        *_both_sources(cursor, window, within),
         *(_of_the_house(cursor, window, now) if scope.every_tenant else ()),
     ]
     return sorted(found, key=_order)
@@ -97,11 +103,40 @@ def _flagged(
         yield Found(kind="flag", reason=FLAGS[row.pop("bit")], **row)
 
 
+def _both_sources(
+    cursor: duckdb.DuckDBPyConnection, window: Window, within: dict[str, Any]
+) -> Iterator[Found]:
+    for row in read_rows(cursor, "both_sources", window, **within):
+        yield Found(
+            kind="both_sources",
+            reason="both_sources",
+            requests=row["requests"],
+            tenant_id=row["tenant_id"],
+            currency=row["currency"],
+            amount_min=Decimal(0),
+            amount_max=row["amount"],
+        )
+
+
+def _gateway_checks(cursor: duckdb.DuckDBPyConnection, window: Window) -> Iterator[Found]:
+    for row in read_rows(cursor, "findings_gateway_check", window, set_aside=SET_ASIDE):
+        yield Found(
+            kind="gateway_check",
+            reason="gateway_check",
+            requests=row["requests"],
+            tenant_id=row["tenant_id"],
+            model_id=row["model_id"],
+            input_tokens=row["input_difference"],
+            output_tokens=row["output_difference"],
+        )
+
+
 def _of_the_house(
     cursor: duckdb.DuckDBPyConnection, window: Window, now: datetime
 ) -> Iterator[Found]:
     for row in read_rows(cursor, "findings_unattributed", window):
         yield Found(kind="unattributed", reason="unattributed", **row)
+    yield from _gateway_checks(cursor, window)
     for row in read_rows(cursor, "findings_quarantine", window, rows_max=GROUPS_MAX):
         yield Found(requests=row.pop("records"), **row)
     horizon: dict[str, Any] = {

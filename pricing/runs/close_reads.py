@@ -17,6 +17,7 @@ from pricing.ledger.servers import Server
 from pricing.price_key import PRICE_FIELDS, PriceKey
 from pricing.rating import LINE_PRICES, Lines
 from pricing.reports.rows import read_rows
+from pricing.runs.close_sources import read_both_sources
 from pricing.runs.settle import register_directory
 from pricing.runs.statements import run
 
@@ -167,6 +168,7 @@ def _by_tenant(
         yield Blocker(kind="pending", tenant_id=row["tenant_id"], count=row["legs"])
     for row in read_rows(cursor, "close_conflicts"):
         yield Blocker(kind="conflict", tenant_id=row["tenant_id"], count=row["records"])
+    yield from read_both_sources(cursor, [(each.tenant_id, each.window) for each in scopes])
 
 
 def _silent_nodes(
