@@ -58,6 +58,8 @@ class Line(msgspec.Struct, gc=False):
     preemptions: int | None = None
     n: int | None = None
     call: str | None = None
+    engine_prompt_tokens: int | None = None
+    engine_output_tokens: int | None = None
     queued_seconds: float | None = None
     prefill_seconds: float | None = None
     decode_seconds: float | None = None
@@ -114,6 +116,7 @@ def _to_row(line: Line, node: NodeIdentity) -> Row:
         "client_request_id": _client_id(request_id) if request_id else None,
         "group_id": group_id if grouped else None,
         "group_size": line.n if grouped else None,
+        "labels": _engine_counts(line),
         "engine": node.engine or "vllm",
         "engine_version": node.engine_version or line.version,
         "model_id": bounded(line.model) if line.model else node.model_id,
@@ -130,6 +133,15 @@ def _to_row(line: Line, node: NodeIdentity) -> Row:
         "decode_seconds": decode_seconds,
         "e2e_seconds": e2e_seconds,
     }
+
+
+def _engine_counts(line: Line) -> dict[str, str] | None:
+    """What the engine counted for a beam search, whose line says what was answered."""
+    counts = {
+        "engine_input_tokens": checked_count("engine_prompt_tokens", line.engine_prompt_tokens),
+        "engine_output_tokens": checked_count("engine_output_tokens", line.engine_output_tokens),
+    }
+    return {name: str(count) for name, count in counts.items() if count is not None} or None
 
 
 def _known(seconds: float | None) -> float | None:

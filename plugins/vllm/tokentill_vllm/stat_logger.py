@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from tokentill_vllm.finished import Finished
+from tokentill_vllm.watch import watch
 from tokentill_vllm.writer import Writer, shared_writer
 
 try:
@@ -37,6 +38,8 @@ class TokentillStatLogger(StatLoggerBase):  # type: ignore[misc,unused-ignore]
             if folder:
                 limit = int(os.environ.get(QUEUE_VARIABLE, QUEUE_DEFAULT))
                 self._writer = shared_writer(folder, limit, _model_of(vllm_config))
+                if not watch(self._writer.tell):
+                    logger.info("beam search is not known here: each beam counts as a request")
             else:
                 logger.warning("%s is not set: no usage is written", FOLDER_VARIABLE)
         except Exception as error:  # noqa: BLE001 # the engine matters more

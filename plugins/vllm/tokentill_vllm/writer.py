@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
+from tokentill_vllm.beams import Answered, Beams, Begun
 from tokentill_vllm.calls import HELD_SECONDS_MAX, Calls, Ready
 from tokentill_vllm.finished import Finished
 from tokentill_vllm.hourly_file import HourlyFile
@@ -44,13 +45,14 @@ class Writer:
         """folder: where the files go. limit: requests that may wait. model: its served name."""
         self._file = HourlyFile(folder)
         self._limit = limit
-        self._steps: deque[Step] = deque()
+        self._steps: deque[Step | Begun | Answered] = deque()
         self._waiting = 0
         self._lost = 0
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closing = False
         self._calls: dict[int, Calls] = {}
+        self._beams = Beams()
         self._sequence = 0
         self._boot = f"{os.getpid()}-{time.time_ns()}"
         self._constants = {"boot": self._boot, "version": _vllm_version(), "model": model}
@@ -64,9 +66,13 @@ class Writer:
             else:
                 self._waiting += len(finished)
                 self._steps.append(Step(finished, calls))
-            if self._thread is None or not self._thread.is_alive():
-                self._start()
-        self._wake.set()
+        self._rouse()
+
+    def tell(self, of_a_search: Begun | Answered) -> None:
+        """Queue the beginning or end of a beam search; there are no more than callers."""
+        with self._lock:
+            self._steps.append(of_a_search)
+        self._rouse()
 
     def close(self) -> None:
         """Write what waits, for a few seconds at most."""
@@ -75,14 +81,17 @@ class Writer:
         if self._thread is not None:
             self._thread.join(CLOSE_SECONDS_MAX)
 
-    def _start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="tokentill", daemon=True)
-        self._thread.start()
-        atexit.register(self.close)
+    def _rouse(self) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="tokentill", daemon=True)
+                self._thread.start()
+                atexit.register(self.close)
+        self._wake.set()
 
     def _run(self) -> None:
         while True:
-            self._wake.wait(IDLE_SECONDS)
+            self._wake.wait(WRITE_INTERVAL_SECONDS if self._beams else IDLE_SECONDS)
             self._wake.clear()
             closing = self._closing
             try:
@@ -108,13 +117,31 @@ class Writer:
         now = time.time()
         if lost:
             self._add({"kind": "lost", "records": lost, "finished_at": now})
-        for finished, n_of_calls in steps:
-            engine_index = finished[0].engine_index
-            calls = self._calls.setdefault(engine_index, Calls())
-            self._add_all(calls.settle(finished, n_of_calls))
+        if not closing:
+            self._add_searches()  # over since the last time: their beams' statistics are here
+        for step in steps:
+            self._take(step)
+        if closing:
+            self._add_searches()
         before = math.inf if closing else now - HELD_SECONDS_MAX
         for calls in self._calls.values():
             self._add_all(calls.give_up(before))
+
+    def _take(self, step: Step | Begun | Answered) -> None:
+        if isinstance(step, Begun):
+            self._beams.begin(step)
+        elif isinstance(step, Answered):
+            self._beams.end(step)
+        else:
+            finished = [request for request in step.finished if not self._beams.take(request)]
+            beams = len(step.finished) - len(finished)
+            calls = self._calls.setdefault(step.finished[0].engine_index, Calls())
+            self._add_all(calls.settle(finished, _without(step.calls, beams)))
+
+    def _add_searches(self) -> None:
+        for request, prompt_tokens, output_tokens in self._beams.finished():
+            engine = {"engine_prompt_tokens": prompt_tokens, "engine_output_tokens": output_tokens}
+            self._add({**request._asdict(), "n": 1, **engine})
 
     def _add_all(self, ready: Sequence[Ready]) -> None:
         for request, n, call in ready:
@@ -129,6 +156,16 @@ class Writer:
         line = {**head, **self._constants, **record}
         finite = {name: value for name, value in line.items() if _is_json(value)}
         self._file.add(json.dumps(finite))
+
+
+def _without(calls: Sequence[int] | None, beams: int) -> Sequence[int] | None:
+    """The n of the completed calls, less one entry of 1 for each beam."""
+    if calls is None or not beams:
+        return calls
+    left = list(calls)
+    for _ in range(min(beams, left.count(1))):
+        left.remove(1)
+    return left
 
 
 def _is_json(value: object) -> bool:
