@@ -14,6 +14,7 @@ COMMANDS: Final = {
     "cache": "pricing.cli_cache",
     "reconcile": "pricing.cli_reconcile",
     "close": "pricing.cli_close",
+    "rerate": "pricing.cli_rerate",
     "invoice": "pricing.cli_invoice",
     "export": "pricing.cli_export",
     "keys": "pricing.cli_keys",

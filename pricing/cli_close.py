@@ -8,6 +8,7 @@ import typer
 from metering.windows import parse_month
 from pricing.api.invoice_shapes import closed
 from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do
+from pricing.cli_progress import progress_bar
 from pricing.close_checks import Acceptance
 from pricing.ledger.tenants import zone
 from pricing.runs.close import CloseOrder, close_month
@@ -51,20 +52,17 @@ def close(
             house_zone=zone(house.settings.jobs.zone),
         )
         house.settle()
-        report = close_month(house.cursor, house.ledger, order, now=house.now, progress=_progress)
+        report = close_month(house.cursor, house.ledger, order, now=house.now, progress=advance)
         return closed(report).model_dump(mode="json")
 
-    report = do("close", config, lambda client: client.post("/v1/close", body), locally)
+    with progress_bar("Closing", "tenants") as advance:
+        report = do("close", config, lambda client: client.post("/v1/close", body), locally)
     if as_json:
         typer.echo(json.dumps(report))
     else:
         _show(report)
     if not report["is_done"]:
         raise typer.Exit(1)
-
-
-def _progress(done: int, count: int) -> None:
-    typer.echo(f"{done} of {count} tenants", err=True)
 
 
 def _show(report: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from pricing.ledger.connect import Ledger
 from pricing.ledger.upgrade import upgrade_ledger, upgrade_usage
 from pricing.runs.ledger_rules import LedgerRules
 from pricing.runs.reprice import needs_repricing, reprice_open
-from pricing.runs.settle import settle_due, settle_new
+from pricing.runs.settle import Rules, settle_due, settle_new
 from pricing.settings import Settings, load_settings
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="tokentill.toml to read.")]
@@ -40,11 +40,14 @@ class LocalHouse:
     cursor: duckdb.DuckDBPyConnection
     now: datetime
 
+    def rules(self) -> Rules:
+        """The rules in force."""
+        default = self.settings.prices.default_book
+        return LedgerRules(self.ledger, default_book=default).at(self.now)
+
     def settle(self) -> None:
         """What the settler of a server would have done by now."""
-        rules = LedgerRules(self.ledger, default_book=self.settings.prices.default_book).at(
-            self.now
-        )
+        rules = self.rules()
         if needs_repricing(self.cursor, rules):
             list(reprice_open(self.cursor, rules, now=self.now))
         while settle_new(self.cursor, rules, now=self.now).legs:

@@ -25,6 +25,7 @@ class LineKind(StrEnum):
 
     USAGE = "usage"
     ADJUSTMENT = "adjustment"  # usage of an earlier month that came after its close
+    RERATE = "rerate"  # usage of a closed month at other prices: the old ones back, the new ones
     DISPUTE = "dispute"  # an amount given back after a dispute
     CREDIT = "credit"  # a line of a credit note
 
@@ -50,6 +51,7 @@ class PricedSum:
     """Billed tokens of one model at one price, as read at the close.
 
     corrects_month: the closed month that late usage belongs to; None for the month's own usage.
+    is_rerate: it was not late: it was billed before, or is now, at another price.
     project_id, cost_centre_id: for the annex.
     """
 
@@ -58,6 +60,7 @@ class PricedSum:
     price: PriceKey
     tokens: Lines
     corrects_month: date | None = None
+    is_rerate: bool = False
     project_id: str | None = None
     cost_centre_id: str | None = None
     digest: Digest = Digest()
@@ -128,15 +131,20 @@ def usage_lines(sums: Iterable[PricedSum], month: date, currency: str) -> list[I
         if each.price.currency != currency:
             raise ValueError(f"expected prices in {currency}, got {each.price.currency}")
         prices[each.price_id] = each.price
-        kind = LineKind.ADJUSTMENT if each.corrects_month else LineKind.USAGE
         served = each.corrects_month or month
         for line, tokens, unit_price, _ in charges(each.tokens, each.price):
-            key = (kind, served, each.model_id, each.price_id, line, unit_price)
+            key = (_kind(each), served, each.model_id, each.price_id, line, unit_price)
             gathered[key] = gathered.get(key, 0) + tokens
     lines = [
         _line(key, tokens, prices[key[3]], currency) for key, tokens in gathered.items() if tokens
     ]
     return sorted(lines, key=_order)
+
+
+def _kind(each: PricedSum) -> LineKind:
+    if each.corrects_month is None:
+        return LineKind.USAGE
+    return LineKind.RERATE if each.is_rerate else LineKind.ADJUSTMENT
 
 
 def dispute_line(
@@ -240,6 +248,7 @@ def _line(key: tuple[Any, ...], tokens: int, price: PriceKey, currency: str) -> 
 
 
 LINE_FIELDS: Final = tuple(each.name for each in fields(InvoiceLine))
+KIND_ORDER: Final = (LineKind.USAGE, LineKind.ADJUSTMENT, LineKind.RERATE)
 LINE_ORDER: Final = ("input", "cached_input", "cache_write", "output", "reasoning")
 
 
@@ -247,9 +256,9 @@ def _order(line: InvoiceLine) -> tuple[Any, ...]:
     """The month's own usage first, then what corrects earlier months; the same every time."""
     names = tuple(getattr(line, name) or "" for name in NAMING)
     place = LINE_ORDER.index(line.line) if line.line in LINE_ORDER else len(LINE_ORDER)
-    late = line.kind != LineKind.USAGE
-    price = (line.unit_price, line.price_key)
-    return (late, line.service_month, line.model_id or "", names, place, price)
+    kind = KIND_ORDER.index(line.kind)
+    given = (line.tokens > 0, line.unit_price, line.price_key)  # what is taken back comes first
+    return (kind, line.service_month, line.model_id or "", names, place, given)
 
 
 def _plainly(value: Any) -> str:

@@ -47,6 +47,7 @@ from pricing.runs.close_jobs import (
     WeeklyBackup,
 )
 from pricing.runs.ledger_rules import LedgerRules
+from pricing.runs.rerate import rerate_month
 from pricing.runs.settler import Settler
 from pricing.scope import Role
 from pricing.settings import ServerSettings, Settings
@@ -164,6 +165,11 @@ def services_of(house: House, settings: Settings, clock: Clock) -> Services:
         readiness=gauges.readiness,
         catalogue=_Catalogues(house.ledger, settings, clock),
         changed=lambda what: authenticator.forget() if what == "keys" else house.settler.wake(),
+        rerate=lambda order: house.settler.call(
+            lambda cursor, _: rerate_month(
+                cursor, house.ledger, house.settler.rules_at(clock()), order, now=clock()
+            )
+        ).result(),
         retry_job=house.jobs.retry,
         back_up=lambda: back_up_home(house.store, settings, now=clock()),
         writer=house.writer,

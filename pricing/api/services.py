@@ -14,6 +14,7 @@ from pricing.api.auth import Authenticator
 from pricing.ledger.connect import Ledger
 from pricing.ledger.job_runs import JobRun
 from pricing.price_book import Catalogue
+from pricing.runs.rerate import RerateOrder, RerateReport
 
 Result = TypeVar("Result")
 
@@ -63,6 +64,7 @@ class Services:
     catalogue: Callable[[], Catalogue]  # of the published books
     changed: Callable[[str], None]  # told what a route has changed: "books", "tenants", "keys"
     write_usage: WriteUsage
+    rerate: Callable[[RerateOrder], RerateReport]  # while no other writer does anything
     retry_job: RetryJob
     back_up: Callable[[], Path]  # a new folder with both stores
     writer: IngestWriter

@@ -118,7 +118,7 @@ def _line(
     what = [line.model_id, words.get(line.line or "", line.line)]
     if line.kind != LineKind.USAGE:
         month, number = f"{line.service_month:%Y-%m}", line.corrects_number or ""
-        what.append(words[line.kind].format(month=month, number=number))
+        what.append(words[line.kind].format(month=month, number=number).strip())
     names = (line.entry, line.context_tier, line.band, line.service_tier, line.region)
     detail = [*names, line.contract, line.reason]
     return {

@@ -93,6 +93,7 @@ FOCUS: Final = pa.schema(
 CATEGORIES: Final = {
     LineKind.USAGE: ("Usage", None),
     LineKind.ADJUSTMENT: ("Usage", "Correction"),  # of a period that was invoiced before
+    LineKind.RERATE: ("Usage", "Correction"),
     LineKind.DISPUTE: ("Credit", None),
     LineKind.CREDIT: ("Credit", "Correction"),
 }

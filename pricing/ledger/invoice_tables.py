@@ -255,3 +255,15 @@ dispute = Table(
     _one_of("state", DisputeState),
     CheckConstraint("(state = 'open') = (decided_at IS NULL)", name="decided"),
 )
+
+rerate = Table(  # a closed month was rated anew: the difference is on later invoices
+    "rerate",
+    metadata,
+    Column("rerate_id", String, primary_key=True),
+    Column("month", Date, nullable=False),
+    Column("tenants", JSON(none_as_null=True)),  # NULL: all
+    Column("reason", Text, nullable=False),
+    Column("catalogue_id", Text, nullable=False),
+    Column("requested_at", UtcDateTime, nullable=False),
+    Column("requested_by", String, nullable=False),
+)

@@ -1,7 +1,7 @@
 """What the publication of a price book changed, read from the reversals that its re-rate wrote."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import duckdb
@@ -38,6 +38,20 @@ def price_effects(
     """What was re-rated between the UTC times since (inclusive) and until (exclusive)."""
     rows = read_rows(
         cursor, "price_effects", start_at=_naive(since), end_at=until and _naive(until)
+    )
+    return [PriceEffect(**row) for row in rows]
+
+
+def rerate_effects(
+    cursor: duckdb.DuckDBPyConnection, month: date, *, since: datetime, until: datetime | None
+) -> list[PriceEffect]:
+    """What re-rating the closed month changed between the UTC times since and until."""
+    rows = read_rows(
+        cursor,
+        "rerate_effects",
+        month=month,
+        start_at=_naive(since),
+        end_at=until and _naive(until),
     )
     return [PriceEffect(**row) for row in rows]
 

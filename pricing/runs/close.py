@@ -13,21 +13,25 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 import duckdb
+from sqlalchemy import Connection
 
 from metering.windows import Window, month_window
 from pricing.close_checks import Acceptance, Blocker
 from pricing.close_report import CloseReport, MadeDocument, NotInvoiced, Outcome, TenantClose
-from pricing.invoices import Digest, PricedSum, annex, usage_lines
+from pricing.invoices import Digest, InvoiceLine, LineKind, PricedSum, annex, usage_lines
+from pricing.ledger.billed_lines import billed_lines
 from pricing.ledger.closes import Begun, begin, find_begun, last_mark, unreported_days
 from pricing.ledger.connect import Change, Ledger
 from pricing.ledger.directory import read_directory
 from pricing.ledger.disputes import currencies_to_give, given_on, lines_to_give
 from pricing.ledger.invoices import Contents, Invoice, invoices_of, make_invoice
 from pricing.ledger.periods import end_close, find_period
+from pricing.ledger.rerates import rerate_reasons
 from pricing.ledger.rows import Page
 from pricing.ledger.servers import list_servers
 from pricing.ledger.tables import PeriodState, TenantKind
 from pricing.ledger.tenants import Tenant, every_tenant
+from pricing.line_pointers import pointed
 from pricing.money import exact_sum
 from pricing.runs.close_reads import (
     NotBilled,
@@ -214,7 +218,10 @@ def _document(
 ) -> list[Invoice]:
     """The document of one currency; none where nothing is to be said."""
     given = lines_to_give(change.connection, one.tenant.tenant_id, currency)
-    lines = usage_lines(sums, begun.month, currency) + [line for _, line in given]
+    lines = _pointed(
+        change.connection, one.tenant, usage_lines(sums, begun.month, currency), currency
+    )
+    lines += [line for _, line in given]
     if not lines:
         return []
     digest = Digest()
@@ -235,6 +242,17 @@ def _document(
     for dispute_id, _ in given:
         given_on(change, dispute_id, made.number)
     return [made]
+
+
+def _pointed(
+    connection: Connection, tenant: Tenant, lines: list[InvoiceLine], currency: str
+) -> list[InvoiceLine]:
+    """The lines; those of earlier months with what they correct, and why."""
+    months = {line.service_month for line in lines if line.kind != LineKind.USAGE}
+    if not months:
+        return lines
+    earlier = billed_lines(connection, tenant.tenant_id, currency=currency, months=months)
+    return pointed(lines, earlier, rerate_reasons(connection, tenant.tenant_id, months))
 
 
 def _not_invoiced(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -38,7 +38,10 @@ class TenantScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotBilled:
-    """Usage that no document bills, by reason. Amounts exact, in currency; None: no price known."""
+    """Usage that no document bills, by reason. Amounts exact, in currency; None: no price known.
+
+    corrects_month: of a closed month that it was listed in, or is now; requests below 0: no longer.
+    """
 
     tenant_id: str | None
     disposition: str
@@ -48,10 +51,11 @@ class NotBilled:
     tokens: int
     amount_min: Decimal | None
     amount_max: Decimal | None
+    corrects_month: date | None = None
 
 
 def register_scopes(cursor: duckdb.DuckDBPyConnection, scopes: Sequence[TenantScope]) -> None:
-    """The scopes as the table close_scope that the queries join."""
+    """The scopes as the table close_scope that the queries join, and the usage that they read."""
     time = pa.timestamp("us")
     columns = {
         "tenant_id": pa.array([each.tenant_id for each in scopes], pa.string()),
@@ -61,6 +65,22 @@ def register_scopes(cursor: duckdb.DuckDBPyConnection, scopes: Sequence[TenantSc
         "mark": pa.array([each.mark for each in scopes], pa.int64()),
     }
     cursor.register("close_scope", pa.table(columns))
+    after_seq = min((each.after_seq for each in scopes), default=0)
+    _register_usage(cursor, [each.window for each in scopes], after_seq)
+
+
+def _register_usage(
+    cursor: duckdb.DuckDBPyConnection, windows: Iterable[Window], after_seq: int
+) -> None:
+    """The view close_usage: exact at the edges of the windows, whatever the buckets are.
+
+    after_seq: corrections of closed months above this settle_seq can be asked for.
+    """
+    edges = {_naive(at) for window in windows for at in (window.start_at, window.end_at)}
+    hours = sorted({at.replace(minute=0) for at in edges if at.minute})
+    cursor.register("close_edge", pa.table({"hour_at": pa.array(hours, pa.timestamp("us"))}))
+    run(cursor, "close_requests", {"edge_hours": hours, "after_seq": after_seq})
+    run(cursor, "close_usage")
 
 
 def read_sums(
@@ -79,6 +99,7 @@ def read_sums(
                 price=prices[row["price_key"]],
                 tokens=Lines(**{name: row[name] for name, _, _ in LINE_PRICES}),
                 corrects_month=row["corrects_month"],
+                is_rerate=row["is_rerate"],
                 project_id=row["project_id"],
                 cost_centre_id=row["cost_centre_id"],
                 digest=digest_of(row),
@@ -112,19 +133,14 @@ def read_not_billed(
 def read_not_invoiced(
     cursor: duckdb.DuckDBPyConnection, tenants: Iterable[str], window: Window
 ) -> list[NotBilled]:
-    """Usage that is priced but belongs to nobody who is registered."""
+    """Usage that belongs to nobody who is registered, priced or not."""
     table = pa.table({"tenant_id": pa.array(list(tenants), pa.string())})
     cursor.register("registered_tenant", table)
+    _register_usage(cursor, [window], 0)
     return [
         NotBilled(
-            tenant_id=row["tenant_id"],
-            disposition="billed",
-            reason="unregistered" if row["tenant_id"] else "unattributed",
-            currency=row["currency"],
-            requests=row["requests"],
-            tokens=0,
-            amount_min=row["amount"],
-            amount_max=row["amount"],
+            **row
+            | {"reason": row["reason"] or ("unregistered" if row["tenant_id"] else "unattributed")}
         )
         for row in read_rows(cursor, "close_not_invoiced", window)
     ]
@@ -155,7 +171,7 @@ def _by_tenant(
     cursor: duckdb.DuckDBPyConnection, scopes: Sequence[TenantScope]
 ) -> Iterator[Blocker]:
     for each in read_not_billed(cursor, scopes):
-        if each.disposition in BLOCKING:
+        if each.disposition in BLOCKING and each.requests > 0:
             yield Blocker(
                 kind=each.disposition,
                 tenant_id=each.tenant_id,

@@ -1,13 +1,14 @@
 """Re-rating: open requests under the catalogue in force, by visible reversals (design V6).
 
 One transaction a day of billing instants; a day already rated by this catalogue changes nothing, so
-a kill at any instant costs only time. Closed months and adjustments stay as they are.
+a kill at any instant costs only time. Closed months and adjustments stay as they are: rerate.py.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from typing import Any
 
 import duckdb
 
@@ -76,18 +77,31 @@ def reprice_day(
     }
     with transaction(cursor):
         run(cursor, "reprice_current", values)
-        register_directory(cursor, rules.directory)
-        run(cursor, "reprice_owned", values)
-        run(cursor, "reprice_keep_others")
-        rules.prices.register(cursor)
-        run(cursor, "settle_settled", values)
+        rate_current(cursor, rules, values)
+        run(cursor, "settle_reversals", values)
         changes = read_rows(cursor, "reprice_change")
-        if count_rows(cursor, "settle_count_settled"):
-            run(cursor, "insert_requests")
-            for name in ROLLUPS_OF_REQUESTS:
-                run(cursor, name, values)
-            run(cursor, "reprice_step", values)
+        append_rated(cursor, values)
     return [PriceChange(day=day, **row) for row in changes]
+
+
+def rate_current(
+    cursor: duckdb.DuckDBPyConnection, rules: Rules, values: Mapping[str, Any]
+) -> None:
+    """Ask the price of the rows in current_request anew: those that change → settled."""
+    register_directory(cursor, rules.directory)
+    run(cursor, "reprice_owned", values)
+    run(cursor, "reprice_keep_others")
+    rules.prices.register(cursor)
+    run(cursor, "settle_settled", values)
+
+
+def append_rated(cursor: duckdb.DuckDBPyConnection, values: Mapping[str, Any]) -> None:
+    """Append the rows of settled, their roll-ups and the step of the batch number."""
+    if count_rows(cursor, "settle_count_settled"):
+        run(cursor, "insert_requests")
+        for name in ROLLUPS_OF_REQUESTS:
+            run(cursor, name, values)
+        run(cursor, "reprice_step", values)
 
 
 def _naive(at: datetime) -> datetime:

@@ -9,11 +9,13 @@ import duckdb
 from sqlalchemy import Connection
 
 from pricing.hash_chain import Link, faults
-from pricing.invoices import Digest, InvoiceLine, LineKind, PricedSum, usage_lines
+from pricing.invoices import Digest, InvoiceLine, PricedSum, usage_lines
+from pricing.ledger.billed_lines import METERED, billed_lines
 from pricing.ledger.documents import every_document
 from pricing.ledger.invoice_tables import DocumentKind
 from pricing.ledger.invoices import Invoice, content_sha256, get_invoice, lines_of, numbers_of
 from pricing.ledger.issuers import every_issuer, last_numbers, read_chain
+from pricing.line_pointers import CORRECTING, unpointed
 from pricing.rating import LINE_PRICES, Lines
 from pricing.reports.rows import read_rows
 from pricing.runs.close_reads import digest_of, read_prices
@@ -50,6 +52,8 @@ def verify_invoice(
         Check(name="documents", faults=list(_document_faults(connection, chain, number))),
     ]
     if found.kind != DocumentKind.CREDIT_NOTE:
+        faulty = list(_correction_faults(connection, found, lines))
+        checks.append(Check(name="corrections", faults=faulty))
         checks += _derived_again(cursor, found, lines)
     return checks
 
@@ -91,6 +95,7 @@ def _derived_again(
             price=prices[row["price_key"]],
             tokens=Lines(**{name: row[name] for name, _, _ in LINE_PRICES}),
             corrects_month=row["corrects_month"],
+            is_rerate=row["is_rerate"],
             digest=digest_of(row),
         )
         for row in rows
@@ -147,12 +152,32 @@ def _line_faults(
     found: Invoice, lines: Sequence[InvoiceLine], sums: Sequence[PricedSum]
 ) -> Iterator[str]:
     again = usage_lines(sums, found.month, found.currency)
-    own = [line for line in lines if line.kind in (LineKind.USAGE, LineKind.ADJUSTMENT)]
+    own = [unpointed(line) for line in lines if line.kind in METERED]
     if len(own) != len(again):
         yield f"{len(own)} lines of usage, {len(again)} from the requests"
     for position, (line, other) in enumerate(zip(own, again, strict=False), start=1):
         if line != other:
             yield f"line {position} is {line.amount}, from the requests it is {other.amount}"
+
+
+def _correction_faults(
+    connection: Connection, found: Invoice, lines: Sequence[InvoiceLine]
+) -> Iterator[str]:
+    """What corrects a closed month names a line that served it, of the same model."""
+    correcting = [(n, line) for n, line in enumerate(lines, 1) if line.kind in CORRECTING]
+    months = {line.service_month for _, line in correcting}
+    earlier = {
+        (each.number, each.position): each.line
+        for each in billed_lines(
+            connection, found.tenant_id, currency=found.currency, months=months
+        )
+    }
+    for position, line in correcting:
+        if line.corrects_number is None or line.corrects_position is None:
+            continue  # nothing like it was billed for that month
+        target = earlier.get((line.corrects_number, line.corrects_position))
+        if target is None or (target.model_id, target.line) != (line.model_id, line.line):
+            yield f"line {position} corrects no line of {line.service_month:%Y-%m} like itself"
 
 
 def _digest_faults(stored: Digest, again: Digest) -> Iterator[str]:

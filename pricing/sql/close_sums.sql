@@ -1,11 +1,11 @@
 -- close_sums: what each tenant owes at its close, before rounding
--- grain:  tenant, model, price key, corrected month, project, cost centre
+-- grain:  tenant, model, price key, corrected month, late or re-rated, project, cost centre
 -- units:  tokens; requests with their sign; digests as sums of 63-bit words
 -- window: close_scope (registered): the month's own rows, and rows that adjust an earlier month
 --         with a settle_seq in (after_seq, mark]
 SELECT
     u.tenant_id, u.model_id, u.price_key, u.adjusts_period AS corrects_month,
-    u.project_id, u.cost_centre_id,
+    u.is_rerate, u.project_id, u.cost_centre_id,
     sum(u.requests)::BIGINT               AS requests,
     sum(u.uncached_tokens)::BIGINT        AS uncached,
     sum(u.cached_tokens)::BIGINT          AS cached,
@@ -16,7 +16,7 @@ SELECT
     sum(u.reasoning_tokens)::BIGINT       AS reasoning,
     sum(u.digest_1) AS digest_1, sum(u.digest_2) AS digest_2,
     sum(u.digest_3) AS digest_3, sum(u.digest_4) AS digest_4
-FROM usage_hourly AS u
+FROM close_usage AS u
 JOIN close_scope AS s
   ON s.tenant_id = u.tenant_id
  AND CASE WHEN u.adjusts_period IS NULL

@@ -1,10 +1,11 @@
 -- verify_sums: what an invoice must owe, derived again from the request rows
--- grain:  model, price key, corrected month
+-- grain:  model, price key, corrected month, late or re-rated
 -- units:  tokens; requests with their sign; digests as sums of 63-bit words
 -- window: billing_at in [$start_at, $end_at), and adjustments with a settle_seq in
 --         ($after_seq, $mark]; $currency: of the price
 SELECT
     r.model_id, r.price_key, r.adjusts_period AS corrects_month,
+    r.adjusts_period IS NOT NULL AND r.cause = 'rerated' AS is_rerate,
     sum(r.sign * r.request_count)::BIGINT          AS requests,
     sum(r.sign * r.uncached_tokens)::BIGINT        AS uncached,
     sum(r.sign * r.cached_tokens)::BIGINT          AS cached,

@@ -25,6 +25,7 @@ from pricing.ledger.servers import Server, add_server
 from pricing.ledger.tenants import Tenant, add_tenant
 from pricing.ledger.upgrade import upgrade_ledger
 from pricing.runs.ledger_rules import LedgerRules
+from pricing.runs.rerate import rerate_month
 from pricing.runs.settle import settle_due, settle_new
 from pricing.scope import Role
 
@@ -96,6 +97,7 @@ class House:
             readiness=lambda: Readiness(writable=True, details={"pending_legs": 0}),
             catalogue=lambda: self.rules.at(clock.now).prices.catalogue,
             changed=self._changed,
+            rerate=self._rerate,
             retry_job=self.jobs.retry,
             back_up=lambda: Path("/backups/20261001T120000Z"),
             writer=self.writer,
@@ -118,6 +120,10 @@ class House:
         cursor = self.store.cursor()
         with self.store.write_lock:
             return task(cursor)
+
+    def _rerate(self, order):
+        rules, now = self.rules.at(self.clock.now), self.clock.now
+        return self._write(lambda cursor: rerate_month(cursor, self.ledger, rules, order, now=now))
 
     def key(self, role, **change):
         """The secret of a new key."""

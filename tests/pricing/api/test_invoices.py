@@ -63,7 +63,7 @@ def test_an_auditor_finds_it_whole(closed):
     found = closed.get("/v1/invoices/INV-000001/verification").json()
     assert found["is_whole"]
     assert [check["name"] for check in found["checks"]] == [
-        *("content", "chain", "documents", "lines", "digest", "legs")
+        *("content", "chain", "documents", "corrections", "lines", "digest", "legs")
     ]
 
 

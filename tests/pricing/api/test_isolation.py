@@ -51,6 +51,7 @@ def birch(furnished):
         "dispute_id": "00000000-0000-0000-0000-00000000dead",
         "issuer_id": "house",
         "case_id": "00000000-0000-0000-0000-00000000dead",
+        "rerate_id": "rr_00",
         "job": "monthly_export",
         "period": "2026-09",
         "kind": "usage",

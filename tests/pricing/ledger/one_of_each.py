@@ -20,6 +20,7 @@ from pricing.ledger.keys import NewKey, create_key
 from pricing.ledger.policies import add_policy
 from pricing.ledger.price_books import add_revision
 from pricing.ledger.projects import Project, add_project
+from pricing.ledger.rerates import add_rerate
 from pricing.ledger.roi_cases import add_case
 from pricing.ledger.servers import Server, add_server
 from pricing.ledger.tables import BookState
@@ -109,6 +110,9 @@ def _fill_the_close(change):
         ),
     )
     issue_invoice(change, made.number)
+    add_rerate(
+        change, date(2026, 9, 1), tenants=None, reason="list was late", catalogue_id="list@2"
+    )
     keep_document(
         change, "house", number=made.number, format_="pdf", media_type="application/pdf", body=b"%"
     )
