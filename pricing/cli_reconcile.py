@@ -24,16 +24,19 @@ def register(app: typer.Typer) -> None:
 def reconcile(
     window: AskedWindow,
     zone: AskedZone = "UTC",
+    by: Annotated[
+        list[str] | None, typer.Option(help="hour, model or both: a row for each.")
+    ] = None,
     config: ConfigFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; money is text.")] = False,
 ) -> None:
     """Compare what the engines counted with what was metered and billed; exit 1 beyond tolerance.
 
-    Example: tokentill reconcile 2026-10 --zone Asia/Shanghai
+    Example: tokentill reconcile 2026-10-03 --zone Asia/Shanghai --by hour --by model
     """
     span = asked_window(window, zone)
     try:
-        rows = _rows(span, config)
+        rows = _rows(span, by or [], config)
     except (PricingError, ApiError, ApiUnreachable, ValueError) as error:
         typer.echo(f"tokentill reconcile: {error}", err=True)
         raise typer.Exit(1) from error
@@ -42,7 +45,7 @@ def reconcile(
         raise typer.Exit(1)
 
 
-def _rows(span: Window, config: Path | None) -> list[dict[str, Any]]:
+def _rows(span: Window, by: list[str], config: Path | None) -> list[dict[str, Any]]:
     settings = load_settings(config)
     if settings.api.url is None:
         raise ConfigInvalid(
@@ -52,7 +55,7 @@ def _rows(span: Window, config: Path | None) -> list[dict[str, Any]]:
     key = settings.api.key.get_secret_value() if settings.api.key else ""
     end = min(span.end_at, datetime.now(UTC))
     with Client(settings.api.url, key) as client:
-        asked = {"start_at": span.start_at.isoformat(), "end_at": end.isoformat()}
+        asked = {"start_at": span.start_at.isoformat(), "end_at": end.isoformat(), "by": by}
         items: list[dict[str, Any]] = client.get("/v1/reconciliation", **asked)["items"]
         return items
 
@@ -69,8 +72,13 @@ def _table(rows: list[dict[str, Any]]) -> str:
             else ""
         )
         lines.append(
-            f"{row['node_id']}  {row['stage']}  {row['measure']}  counted {counted}  "
+            f"{_place(row)}  {row['stage']}  {row['measure']}  counted {counted}  "
             f"metered {row['metered']:,}  gap {gap}{money}"
         )
         lines += [f"    {one['cause']}  {one['tokens']:,}" for one in row["explained"]]
     return "\n".join(lines)
+
+
+def _place(row: dict[str, Any]) -> str:
+    """Server, and hour and model where they were asked for."""
+    return "  ".join(str(row[n]) for n in ("node_id", "hour_at", "model_id") if row[n] is not None)
