@@ -1,10 +1,14 @@
 """What docs/sidecar.md and docs/deploy show is what the program takes."""
 
 import configparser
+import copy
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import msgspec
 import pytest
 import yaml
@@ -74,6 +78,54 @@ def test_the_unit_starts_a_command_that_there_is(root: Path) -> None:
     assert program.endswith("/tokentill")
     assert words == ["sidecar", "run", "--config", "/etc/tokentill/sidecar.toml"]
     assert "-HUP" in unit["Service"]["ExecReload"]
+
+
+def test_systemd_takes_the_unit(root: Path, tmp_path: Path) -> None:
+    """Where systemd is, it knows every key and value; only the program lies elsewhere here."""
+    text = (root / "docs/deploy/tokentill-sidecar.service").read_text()
+    unit = tmp_path / "tokentill-sidecar.service"
+    unit.write_text(text.replace("/opt/tokentill/bin/tokentill", shutil.which("true") or ""))
+    verify = shutil.which("systemd-analyze")
+    command = [verify, "verify", "--man=no", str(unit)] if verify else ["true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+SECTIONS = {"Unit", "Service", "Install"}
+
+
+def test_the_unit_is_whole_without_systemd(root: Path) -> None:
+    """Sections and keys as systemd.service(5) writes them, each once and none empty."""
+    unit = configparser.ConfigParser(strict=True, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read(root / "docs/deploy/tokentill-sidecar.service")
+    assert set(unit.sections()) == SECTIONS
+    assert all(key[0].isupper() and key.isalnum() for name in SECTIONS for key in unit[name])
+    assert all(value for key, value in unit["Service"].items() if key != "CapabilityBoundingSet")
+
+
+KUBERNETES = (
+    "1.29",
+    kubernetes_validate.latest_version(),
+)  # the oldest that the file names, and now
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_kubernetes_takes_the_manifests(root: Path, version: str) -> None:
+    """Each document against Kubernetes' own schema of its kind; unknown keys are errors."""
+    found = manifests(root)
+    assert set(found) == {"Secret", "ConfigMap", "StatefulSet"}
+    for document in found.values():
+        kubernetes_validate.validate(document, version, strict=True)
+
+
+def test_a_misspelt_key_is_no_kubernetes(root: Path) -> None:
+    """The check sees what it is for: restartPolicy, which keeps the sidecar running, misspelt."""
+    document = copy.deepcopy(manifests(root)["StatefulSet"])
+    sidecar = document["spec"]["template"]["spec"]["initContainers"][0]
+    sidecar["restartpolicy"] = sidecar.pop("restartPolicy")
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(document, KUBERNETES[0], strict=True)
 
 
 def test_the_manifests_configuration_is_sound(root: Path) -> None:
