@@ -94,7 +94,7 @@ def local_house(settings: Settings) -> Iterator[LocalHouse]:
         closing.callback(ledger.close)
         limits = settings.store
         store = open_store(
-            settings.usage_path, memory_limit=limits.memory_limit, threads=limits.threads
+            settings.usage_path, memory_limit=limits.memory_limit, threads=limits.threads_alone()
         )
         closing.callback(store.close)
         yield LocalHouse(settings, ledger, store.cursor(), datetime.now(UTC))

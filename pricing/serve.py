@@ -93,7 +93,9 @@ def open_house(settings: Settings, clock: Clock) -> Iterator[House]:
         _keep_policy(ledger, settings, clock)
         limits = settings.store
         store = open_store(
-            settings.usage_path, memory_limit=limits.memory_limit, threads=limits.threads
+            settings.usage_path,
+            memory_limit=limits.memory_limit,
+            threads=limits.threads_beside_writers(),
         )
         closing.callback(store.close)
         closing.callback(checkpoint, store)

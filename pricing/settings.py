@@ -76,11 +76,27 @@ class StoreSettings(Section):
     memory_limit: str = Field(
         default="2GB", pattern=r"^[1-9][0-9]*(MB|GB)$", description="DuckDB's memory limit"
     )
-    threads: int = Field(default=2, ge=1, le=256, description="DuckDB's threads")
+    threads: int | None = Field(
+        default=None,
+        ge=1,
+        le=256,
+        description="DuckDB's threads; unset: cores less one",
+    )
     readers: int = Field(default=2, ge=1, le=64, description="reads that run at the same time")
     read_seconds_max: float = Field(
         default=30, gt=0, description="time limit of one read, in seconds"
     )
+
+    def threads_beside_writers(self) -> int:
+        """DuckDB's threads where ingest and settlement work beside each other.
+
+        Each of the two brings its own thread; more than the cores cost a third of the ingest.
+        """
+        return self.threads or max(1, (os.cpu_count() or 1) - 1)
+
+    def threads_alone(self) -> int:
+        """DuckDB's threads where one command has the store for itself."""
+        return self.threads or (os.cpu_count() or 1)
 
 
 class LedgerSettings(Section):

@@ -93,7 +93,9 @@ class PriceCells:
                 rows.append(_cell_row(case, cell))
                 if cell.price is not None:
                     keys[cell.price.id] = cell.price
-        cursor.register("price_cell", pa.Table.from_pylist(rows, schema=CELL_SCHEMA))
+        cursor.register("new_price_cell", pa.Table.from_pylist(rows, schema=CELL_SCHEMA))
+        run(cursor, "price_cells")
+        cursor.unregister("new_price_cell")
         return keys
 
     def _cells(self, case: Case) -> tuple[Cell, ...]:

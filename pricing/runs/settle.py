@@ -72,8 +72,8 @@ def settle_new(
         "expired": expired,
         "cause": "late_half",
     }
+    run(cursor, "settle_new_legs", values)  # first: the planner counts rows at the BEGIN only
     with transaction(cursor):
-        run(cursor, "settle_new_legs", values)
         gated = count_rows(cursor, "settle_count_gateway", values) > 0
         if gated:
             run(cursor, "settle_add_gated", values)

@@ -69,6 +69,7 @@ def what_if(
     run(cursor, "reprice_owned")
     keys = prices.register_cells(cursor)
     run(cursor, "settle_settled", NOWHEN)
+    run(cursor, "settle_reversals", NOWHEN)
     cursor.register("new_price_key", price_key_table(keys))
     run(cursor, "what_if_keys")
     cursor.unregister("new_price_key")

@@ -104,7 +104,7 @@ named AS (
     LEFT JOIN gateway_owner AS g
       ON g.event_id = coalesce(l.output_leg_id, l.input_leg_id)
     LEFT JOIN directory_key AS k
-      ON l.tenant_id IS NULL AND k.api_key_id = l.api_key_id
+      ON k.api_key_id = CASE WHEN l.tenant_id IS NULL THEN l.api_key_id END
     LEFT JOIN current_request AS c
       ON c.request_id = l.request_id AND c.part = l.part AND c.disposition IN ('billed', 'unpriced')
 )

@@ -1,9 +1,9 @@
 -- settle_settled: owned line sets with the price in force, as the rows that this batch appends to
---                 request → temp table settled
--- grain: request_id, part, revision, sign
+--                 request → temp table settled; settle_reversals.sql adds what they replace
+-- grain: request_id, part, revision
 -- rules: prices as pricing/rating.py verdict; a request whose content did not change is not written
---        again, a changed one is reversed first
--- price_cell (registered): the catalogue cut into cells in which its answer is constant
+--        again
+-- price_cell: the catalogue cut into cells in which its answer is constant
 CREATE OR REPLACE TEMP TABLE settled AS
 WITH quoted AS (
     SELECT
@@ -108,15 +108,3 @@ SELECT
     (('0x' || digest[49:64])::UBIGINT >> 1)::BIGINT AS digest_4
 FROM fresh
 WHERE NOT is_same
-UNION ALL
-SELECT
-    c.* REPLACE (
-        $settle_seq AS settle_seq, $now AS settled_at, $cause AS cause, (-1)::TINYINT AS sign,
-        coalesce(m.month, c.adjusts_period) AS adjusts_period
-    )
-FROM current_request AS c
-LEFT JOIN fresh AS f ON f.request_id = c.request_id AND f.part = c.part
-LEFT JOIN directory_closed AS m
-  ON m.tenant_id = c.tenant_id
- AND c.billing_at >= m.start_at AND c.billing_at < m.end_at
-WHERE NOT coalesce(f.is_same, false)
