@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from pricing.errors import RequestInvalid
+from pricing.errors import Conflict, RequestInvalid
 from pricing.ledger.connect import Change
 from pricing.ledger.rows import Page, all_of, fetch_all, fetch_one, fetch_page
-from pricing.ledger.tables import TenantKind, tenant
+from pricing.ledger.tables import PeriodState, TenantKind, accounting_period, tenant
 from pricing.scope import Scope
 
 
@@ -52,10 +52,28 @@ def add_tenant(change: Change, new: Tenant) -> Tenant:
 
 
 def change_tenant(change: Change, tenant_id: str, changes: Mapping[str, Any]) -> Tenant:
-    """Change fields of a tenant. Its zone and currency decide future periods only."""
-    if changes.get("billing_zone") is not None:
-        zone(changes["billing_zone"])
+    """Change fields of a tenant. Raises Conflict for another zone once a month was closed in one.
+
+    Months of two zones overlap or leave hours out: usage would be billed twice, or never.
+    """
+    asked = changes.get("billing_zone")
+    if asked is not None:
+        zone(asked)
+        old = get_tenant(change.connection, Scope.house(), tenant_id)
+        if asked != old.billing_zone and _was_closed(change.connection, tenant_id):
+            raise Conflict(
+                f"A month of {tenant_id!r} was closed in {old.billing_zone}.",
+                remedy="Register the tenant under another id for the other zone, and archive this "
+                "one after its last month.",
+            )
     return Tenant(**change.update(tenant, {"tenant_id": tenant_id}, changes))
+
+
+def _was_closed(connection: Connection, tenant_id: str) -> bool:
+    query = select(accounting_period.c.month).where(
+        accounting_period.c.tenant_id == tenant_id, accounting_period.c.state != PeriodState.OPEN
+    )
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def get_tenant(connection: Connection, scope: Scope, tenant_id: str) -> Tenant:

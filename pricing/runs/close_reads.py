@@ -16,6 +16,7 @@ from pricing.invoices import Digest, PricedSum
 from pricing.ledger.servers import Server
 from pricing.price_key import PRICE_FIELDS, PriceKey
 from pricing.rating import LINE_PRICES, Lines
+from pricing.reports.exact_usage import register_exact_usage
 from pricing.reports.rows import read_rows
 from pricing.runs.close_sources import read_both_sources
 from pricing.runs.settle import register_directory
@@ -66,21 +67,8 @@ def register_scopes(cursor: duckdb.DuckDBPyConnection, scopes: Sequence[TenantSc
     }
     cursor.register("close_scope", pa.table(columns))
     after_seq = min((each.after_seq for each in scopes), default=0)
-    _register_usage(cursor, [each.window for each in scopes], after_seq)
-
-
-def _register_usage(
-    cursor: duckdb.DuckDBPyConnection, windows: Iterable[Window], after_seq: int
-) -> None:
-    """The view close_usage: exact at the edges of the windows, whatever the buckets are.
-
-    after_seq: corrections of closed months above this settle_seq can be asked for.
-    """
-    edges = {_naive(at) for window in windows for at in (window.start_at, window.end_at)}
-    hours = sorted({at.replace(minute=0) for at in edges if at.minute})
-    cursor.register("close_edge", pa.table({"hour_at": pa.array(hours, pa.timestamp("us"))}))
-    run(cursor, "close_requests", {"edge_hours": hours, "after_seq": after_seq})
-    run(cursor, "close_usage")
+    windows = [each.window for each in scopes]
+    register_exact_usage(cursor, windows, corrections_after=after_seq)
 
 
 def read_sums(
@@ -136,7 +124,7 @@ def read_not_invoiced(
     """Usage that belongs to nobody who is registered, priced or not."""
     table = pa.table({"tenant_id": pa.array(list(tenants), pa.string())})
     cursor.register("registered_tenant", table)
-    _register_usage(cursor, [window], 0)
+    register_exact_usage(cursor, [window], corrections_after=0)
     return [
         NotBilled(
             **row

@@ -1,7 +1,7 @@
 -- chargeback: who pays what, by line; and what is not billed, by why
 -- grain:  tenant, project, cost centre, model, disposition, reason, currency
 -- units:  tokens; amounts exact, in `currency`; for rows that are not billed: what is at stake
--- window: bucket start in [$start_at, $end_at), by billing instant
+-- window: billing instant in [$start_at, $end_at)
 -- $tenant_id: NULL for all tenants (the caller's scope decides, pricing/scope.py)
 SELECT
     tenant_id, project_id, cost_centre_id, model_id, disposition, reason, currency,
@@ -19,7 +19,7 @@ SELECT
     sum(reasoning_amount)::DECIMAL(38, 15)                  AS reasoning_amount,
     sum(amount + unsplit_amount_min)::DECIMAL(38, 15)       AS amount,
     sum(amount + unsplit_amount_max)::DECIMAL(38, 15)       AS amount_max
-FROM usage_money
+FROM exact_usage
 WHERE bucket_at >= $start_at
   AND bucket_at < $end_at
   AND ($tenant_id IS NULL OR tenant_id = $tenant_id)

@@ -16,7 +16,7 @@ SELECT
     sum(u.reasoning_tokens)::BIGINT       AS reasoning,
     sum(u.digest_1) AS digest_1, sum(u.digest_2) AS digest_2,
     sum(u.digest_3) AS digest_3, sum(u.digest_4) AS digest_4
-FROM close_usage AS u
+FROM exact_usage AS u
 JOIN close_scope AS s
   ON s.tenant_id = u.tenant_id
  AND CASE WHEN u.adjusts_period IS NULL

@@ -21,9 +21,13 @@ LINES_PER_BATCH = 5_000
 GLM = entry("glm-5.2", prices=prices(input="8", cached_input="2", output="28"))
 
 
-def replayed(trace: Path, out: Path, *extra: str) -> dict[str, Any]:
-    """Write the engine files of a cluster that served `trace`; what done.json says."""
-    command = [sys.executable, "-m", "tokentill", "replay", "--trace", str(trace)]
+def replayed(trace: Path | None, out: Path, *extra: str) -> dict[str, Any]:
+    """Write the engine files of a cluster that served `trace`; what done.json says.
+
+    trace None: what `extra` says, such as the built-in workload.
+    """
+    source = [] if trace is None else ["--trace", str(trace)]
+    command = [sys.executable, "-m", "tokentill", "replay", *source]
     shape = ["--prefill", "2", "--decode", "2", "--cache", "shared", "--out", str(out)]
     subprocess.run([*command, *shape, *extra], check=True, capture_output=True)
     done: dict[str, Any] = json.loads((out / "done.json").read_text("utf-8"))

@@ -92,7 +92,7 @@ def get_one_tenant(call: Reading, tenant_id: Id) -> Response:
 
 @router.patch("/v1/tenants/{tenant_id}", summary="Change a tenant", response_model=TenantShown)
 def patch_tenant(call: Writing, tenant_id: Id, *, changes: TenantChanges) -> Response:
-    """Zone and currency decide months that are not closed yet."""
+    """The zone cannot change once a month was closed in it: months would overlap."""
     asked: dict[str, Any] = changes.model_dump(exclude_unset=True)
     with call.change() as change:
         found = change_tenant(change, tenant_id, asked)

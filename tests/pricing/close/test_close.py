@@ -2,11 +2,16 @@
 
 from datetime import date
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from metering.windows import month_window
 from pricing.close_report import Outcome
+from pricing.errors import Conflict
 from pricing.ledger.tables import TenantKind
+from pricing.ledger.tenants import change_tenant
+from pricing.reports.chargeback import chargeback_report
 from tests.pricing.close.conftest import BOOK, time, usage
 
 JUNE = {"t-alder": 5, "t-birch": 10, "t-cedar": 15}  # millions of tokens: 10, 20 and 30 CNY
@@ -85,6 +90,46 @@ def test_a_month_of_half_hours_off(house):
     assert house.totals(house.close("2026-06", "2026-07-01T01:00:00Z")) == {
         "t-pune": Decimal("2.00")
     }
+
+
+def test_a_tenant_of_a_half_hour_zone_that_is_registered_late(house):
+    """Its usage was kept by UTC hours until then: June ends at 18:30 UTC all the same."""
+    rows = [
+        usage("a", "t-pune", "2026-06-30T18:29:59Z"),
+        usage("b", "t-pune", "2026-06-30T18:30:00Z"),
+        usage("nobody", None, "2026-06-30T18:30:00Z"),
+    ]
+    house.feed(*rows, now="2026-07-01T00:01:00Z")
+    house.tenant("t-pune", "Asia/Kolkata")
+    report = house.close("2026-06", "2026-07-01T01:00:00Z", house_zone=ZoneInfo("Asia/Kolkata"))
+    assert house.totals(report) == {"t-pune": Decimal("2.00")}
+    assert report.not_invoiced == []
+    july = house.close("2026-07", "2026-08-01T01:00:00Z", house_zone=ZoneInfo("Asia/Kolkata"))
+    assert house.totals(july) == {"t-pune": Decimal("2.00")}
+    assert [(each.reason, each.requests) for each in july.not_invoiced] == [("unattributed", 1)]
+
+
+def test_who_pays_what_is_cut_at_the_half_hour_too(house):
+    """Chargeback of Kolkata's June, of nobody's usage in an hourly bucket: a alone."""
+    rows = [usage(name, None, f"2026-06-30T18:{at}:00Z") for name, at in (("a", 29), ("b", 30))]
+    house.feed(*rows, now="2026-07-01T00:01:00Z")
+    window = month_window(date(2026, 6, 1), ZoneInfo("Asia/Kolkata"))
+    (row,) = chargeback_report(house.till.cursor, window, tenant_id=None)
+    assert (row["requests"], row["amount"]) == (1, 2)
+
+
+def test_the_zone_stays_once_a_month_was_closed_in_it(june):
+    """C07: June of another zone would overlap July, and its usage be billed twice or never."""
+    change_zone(june, "t-alder", "Asia/Shanghai")
+    june.close("2026-06", "2026-07-01T01:00:00Z")
+    with pytest.raises(Conflict, match="closed in Asia/Shanghai"):
+        change_zone(june, "t-alder", "UTC")
+
+
+def change_zone(house, tenant_id, zone):
+    """Change the billing zone."""
+    with house.ledger.write(actor="test", at=time("2026-07-02T00:00:00Z")) as change:
+        change_tenant(change, tenant_id, {"billing_zone": zone})
 
 
 VERSIONS = (

@@ -1,10 +1,10 @@
--- close_requests: requests that a close reads one by one, weighted by sign → temp table close_request
+-- exact_requests: requests that are read one by one, weighted by sign → temp table exact_request
 -- grain:  request row
 -- units:  tokens; amounts exact, in `currency`
 -- rules:  (1) in an hour in which a month of a zone off the hour begins or ends: a bucket there may
 --         hold both months. (2) what corrects closed months, from settle_seq $after_seq on: a
 --         roll-up does not say whether it was late or re-rated
-CREATE OR REPLACE TEMP TABLE close_request AS
+CREATE OR REPLACE TEMP TABLE exact_request AS
 SELECT
     billing_at AS bucket_at, tenant_id, project_id, cost_centre_id, model_id, disposition, reason,
     price_key, currency, adjusts_period, settle_seq, cause = 'rerated' AS is_rerate,
@@ -19,6 +19,11 @@ SELECT
     sign * reasoning_tokens       AS reasoning_tokens,
     (sign * digest_1)::HUGEINT AS digest_1, (sign * digest_2)::HUGEINT AS digest_2,
     (sign * digest_3)::HUGEINT AS digest_3, (sign * digest_4)::HUGEINT AS digest_4,
+    sign * input_amount       AS input_amount,
+    sign * cached_amount      AS cached_amount,
+    sign * cache_write_amount AS cache_write_amount,
+    sign * output_amount      AS output_amount,
+    sign * reasoning_amount   AS reasoning_amount,
     sign * amount             AS amount,
     sign * unsplit_amount_min AS unsplit_amount_min,
     sign * unsplit_amount_max AS unsplit_amount_max

@@ -1,0 +1,41 @@
+"""Usage that may be cut at any instant, though roll-ups are kept by the hour.
+
+Where a window begins or ends inside an hour, the requests of that hour stand for its buckets: they
+may hold usage from both sides, such as that of a tenant of Asia/Kolkata before it was registered.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import duckdb
+import pyarrow as pa
+
+from metering.windows import Window
+from pricing.runs.statements import run
+
+
+def register_exact_usage(
+    cursor: duckdb.DuckDBPyConnection, windows: Iterable[Window], *, corrections_after: int
+) -> None:
+    """The view exact_usage for these windows, with what corrects closed months by request.
+
+    corrections_after: the settle_seq above which corrections can be asked for.
+    """
+    hours = _cut_hours(windows)
+    cursor.register("exact_edge", pa.table({"hour_at": pa.array(hours, pa.timestamp("us"))}))
+    run(cursor, "exact_requests", {"edge_hours": hours, "after_seq": corrections_after})
+    run(cursor, "exact_usage")
+
+
+def register_window_usage(cursor: duckdb.DuckDBPyConnection, window: Window) -> None:
+    """The view exact_usage for one window, whatever corrects closed months in it."""
+    if _cut_hours([window]):
+        register_exact_usage(cursor, [window], corrections_after=-1)
+    else:
+        run(cursor, "exact_usage_rollups")
+
+
+def _cut_hours(windows: Iterable[Window]) -> list[datetime]:
+    edges = {at.replace(tzinfo=None) for each in windows for at in (each.start_at, each.end_at)}
+    hours = {at.replace(minute=0, second=0, microsecond=0) for at in edges}
+    return sorted(hours - edges)
