@@ -45,7 +45,7 @@ lint: $(READY) ## format, lint and types, without running anything
 bench: $(READY) ## the benchmarks; prints one JSON object
 	@$(BIN)/python bench/run.py $(ARGS)
 
-soak: $(READY) ## kill and restart the demo for half an hour (ARGS="--minutes N"), compare the money
+soak: $(READY) ## 200 kills of a sidecar, half an hour of kills in the demo (ARGS="--minutes N"); exact
 	@$(BIN)/python bench/soak.py $(ARGS)
 
 pictures: browser ## take the pictures of the documentation from a running demo

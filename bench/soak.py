@@ -1,44 +1,80 @@
-"""Kill and restart the demo's processes for a while; the money must not change by a digit.
+"""Kill and restart real processes for a while; no token may be missing or counted twice.
 
-    python bench/soak.py [--minutes 30] [--requests 500] [--first-seed 1]
+    python bench/soak.py [--sidecar-kills 200] [--minutes 30] [--requests 500] [--first-seed 1]
 
-Prints one JSON object; exit 1 if a run differs from the run without kills.
+First a sidecar is killed at random moments while an engine writes; then the demo's server and
+sidecars are, run after run with other moments, until the time is over. Prints one JSON object; exit
+1 if a line was lost or doubled, or if the money of a run differs from the run without kills.
 """
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, Final, NamedTuple
+
+KILLED: Final = re.compile(r"(\d+) processes killed")
+SIDECAR_TEST: Final = (
+    "tests/faults/test_sidecar_crash.py::test_kills_at_random_lose_and_double_nothing"
+)
 
 
-def demo(*arguments: str) -> dict[str, Any]:
-    """What `tokentill demo --once --json` prints with these arguments."""
+class Run(NamedTuple):
+    """What a run of the demo answered, and how many of its processes were killed."""
+
+    answer: dict[str, Any]
+    kills: int
+
+
+def demo(*arguments: str) -> Run:
+    """`tokentill demo --once --json` with these arguments."""
     command = [sys.executable, "-m", "tokentill", "demo", "--once", "--json", *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    kills = KILLED.search(done.stderr)
+    return Run(answer=json.loads(done.stdout), kills=int(kills[1]) if kills else 0)
+
+
+def sidecar_survives(kills: int) -> bool:
+    """Whether every line arrived under its own id after so many kills of one sidecar."""
+    command = [sys.executable, "-m", "pytest", "-q", SIDECAR_TEST]
+    told = {**os.environ, "SIDECAR_KILLS": str(kills)}
+    return subprocess.run(command, env=told, stdout=sys.stderr, check=False).returncode == 0
 
 
 def main() -> int:
-    """Run the demo with one seed after another until the time is over."""
+    """Kill the sidecar, then run the demo with one seed after another until the time is over."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--sidecar-kills", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--requests", default="500")
     parser.add_argument("--first-seed", type=int, default=1)
     options = parser.parse_args()
+    is_whole = sidecar_survives(options.sidecar_kills) if options.sidecar_kills else True
+    right = demo("--requests", options.requests).answer
     ends_at = time.monotonic() + options.minutes * 60
-    right = demo("--requests", options.requests)
-    seed, wrong = options.first_seed, []
+    seed, kills, wrong = options.first_seed, 0, []
     while time.monotonic() < ends_at:
-        print(f"· seed {seed}", file=sys.stderr, flush=True)
-        if (told := demo("--requests", options.requests, "--kill-seed", str(seed))) != right:
-            wrong.append({"seed": seed, "told": told})
+        print(f"· seed {seed}, {kills} kills so far", file=sys.stderr, flush=True)
+        run = demo("--requests", options.requests, "--kill-seed", str(seed))
+        kills += run.kills
+        if run.answer != right:
+            wrong.append({"seed": seed, "told": run.answer})
         seed += 1
-    runs = seed - options.first_seed
-    print(json.dumps({"right": right["totals"], "runs": runs, "different": wrong}, indent=1))
-    return int(bool(wrong))
+    told = {
+        "sidecar_kills": options.sidecar_kills,
+        "sidecar_whole": is_whole,
+        "right": right["totals"],
+        "runs": seed - options.first_seed,
+        "kills": kills,
+        "different": wrong,
+    }
+    print(json.dumps(told, indent=1))
+    return int(bool(wrong) or not is_whole)
 
 
 if __name__ == "__main__":

@@ -71,11 +71,11 @@ class Engine(threading.Thread):
             time.sleep(0.001)
 
 
-KILLS = int(os.environ.get("SIDECAR_KILLS", "20"))  # 200 for a long run
+KILLS = int(os.environ.get("SIDECAR_KILLS", "20"))  # make soak: 200
 
 
 def test_kills_at_random_lose_and_double_nothing(collector: StubCollector, tmp_path: Path) -> None:
-    """SIGKILL, twenty times, while an engine writes 8,000 lines over four hourly files."""
+    """SIGKILL, 20 times by default, while an engine writes 8,000 lines over four hourly files."""
     config = write_config(tmp_path, collector.url, limits=SMALL)
     lines = 400 * KILLS
     engine = Engine(tmp_path, lines)
@@ -111,17 +111,17 @@ def test_a_clean_stop_and_start_sends_nothing_twice(
 def test_a_collector_that_is_away_is_waited_for(
     tmp_path: Path, free_port: Callable[[], int]
 ) -> None:
-    """Nothing listens while 2,000 lines are written; then all of them arrive, from the file."""
+    """Nothing listens for an hour of a request a second over two hourly files; then all arrive."""
     port = free_port()
     config = write_config(tmp_path, f"http://127.0.0.1:{port}", limits=SMALL)
-    write_lines(hour(tmp_path, 10), range(1_000))
+    write_lines(hour(tmp_path, 10), range(1_800))
     with running_sidecar(config):
         wait_until(lambda: "batch_postponed" in names(config))
-        write_lines(hour(tmp_path, 11), range(1_000, 2_000))
+        write_lines(hour(tmp_path, 11), range(1_800, 3_600))
         late = StubCollector(port)
-        wait_until(lambda: len(late.legs) == 2_000)
+        wait_until(lambda: len(late.legs) == 3_600)
         wait_until(lambda: "source_back" in names(config))
-    assert set(late.leg_counts()) == expected_ids(range(2_000))
+    assert set(late.leg_counts()) == expected_ids(range(3_600))
     late.close()
 
 
