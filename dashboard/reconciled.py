@@ -15,9 +15,8 @@ Row = dict[str, Any]
 def reconciliation(page: Page) -> None:
     """What the engines counted, what was metered, and the gap by cause."""
     words, formats = page.words, page.formats
-    answer = page.reader.read(ask("/v1/reconciliation", rows=False, **window(page.filters.period)))[
-        0
-    ]
+    asked, grain = window(page.filters.period), _grain(page)
+    (answer,) = page.reader.read(ask("/v1/reconciliation", rows=False, **asked, by=grain))
     rows = [
         row
         | {"causes": " · ".join(f"{c['cause'].replace('_', ' ')} {c['tokens']:,}"
@@ -25,7 +24,6 @@ def reconciliation(page: Page) -> None:
         | {name: exact(row[name]) for name in ("amount_min", "amount_max")}
         for row in answer["items"]
     ]  # fmt: skip
-    st.markdown(f"##### {words('reconciled.title')}")
     counted = [row for row in rows if row["counted"] is not None]
     if not counted:
         st.caption(words("reconciled.none"))
@@ -37,6 +35,8 @@ def reconciliation(page: Page) -> None:
     currency = counted[0]["currency"]
     columns = [
         Column("node_id", words("column.server")),
+        *([Column("hour_at", words("column.hour"), "moment")] if "hour" in grain else []),
+        *([Column("model_id", words("column.model"))] if "model" in grain else []),
         Column("measure", words("reconciled.measure")),
         Column("counted", words("reconciled.counted"), "count"),
         Column("metered", words("reconciled.metered"), "count"),
@@ -45,3 +45,18 @@ def reconciliation(page: Page) -> None:
         Column("amount_max", words("column.at_risk", currency=currency or ""), "money"),
     ]
     table(page, rows, columns, name="reconciliation", currency=currency)
+
+
+def _grain(page: Page) -> list[str]:
+    """Title, and what is told apart: models, and hours of a window that has few of them."""
+    words = page.words
+    kinds = {"hour": words("column.hour"), "model": words("column.model")}
+    if page.filters.period.interval == "day":
+        del kinds["hour"]
+    with st.container(horizontal=True, vertical_alignment="center", key="reconciled_head"):
+        st.markdown(f"##### {words('reconciled.title')}")
+        chosen = st.pills(
+            words("reconciled.by"), list(kinds), selection_mode="multi",
+            format_func=kinds.__getitem__, label_visibility="collapsed", key="reconciled_by",
+        )  # fmt: skip
+    return list(chosen)

@@ -184,3 +184,11 @@ def test_a_book_is_tried_on_the_window(house, monkeypatch):
     button(test, "Try it").click().run()
     assert not test.error
     assert "**¥2.82** instead of ¥3 (−6.0\u00a0%)" in said(test)
+
+
+def test_servers_are_reconciled_by_hour_and_model(show, house):
+    """Choosing both asks the server once more, which answers."""
+    test = show(house, "quality", window="today")
+    test = test.button_group(key="reconciled_by").set_value(["hour", "model"]).run()
+    assert not test.exception
+    assert not test.error
