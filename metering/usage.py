@@ -8,6 +8,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Literal, NamedTuple
 
 from metering.errors import UsageInvalid
@@ -234,6 +235,12 @@ class NodeSample:
     counter_finished_output_tokens: int | None = None
 
 
+@cache
+def _begun(source: str) -> "hashlib._Hash":
+    """SHA-256 over the format's name; a few formats, so each is digested once."""
+    return hashlib.sha256(source.encode() + b"\x00")
+
+
 def event_id(source: str, record: bytes, ordinal: int = 0) -> str:
     """First 128 bits, as 32 hex digits, of SHA-256 over the format's name and the record's bytes.
 
@@ -241,8 +248,7 @@ def event_id(source: str, record: bytes, ordinal: int = 0) -> str:
     repeats the id. ordinal: which of the identical lines of its file this is, for formats whose
     records carry no id of their own.
     """
-    digest = hashlib.sha256(source.encode())
-    digest.update(b"\x00")
+    digest = _begun(source).copy()
     digest.update(record)
     if ordinal:
         digest.update(b"\x00%d" % ordinal)

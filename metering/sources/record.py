@@ -8,6 +8,7 @@ that cannot be read and never anything else; it returns None for a record that r
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR, Context, Decimal
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from metering.errors import UsageInvalid
@@ -120,7 +121,14 @@ def instant(name: str, text: bytes) -> datetime:
         seconds, microseconds = divmod(exact, MICROSECONDS_PER_SECOND)
     if not 0 < seconds <= EPOCH_SECONDS_MAX:
         raise UsageInvalid(name, f"expected seconds since 1970, got {shown(text)}")
-    return EPOCH + timedelta(0, seconds, microseconds)
+    return datetime(*_second(seconds), microseconds, UTC)
+
+
+@lru_cache(maxsize=256)
+def _second(seconds: int) -> tuple[int, int, int, int, int, int]:
+    """Calendar and clock of a UTC second; many requests start or end in the same one."""
+    at = EPOCH + timedelta(0, seconds)
+    return at.year, at.month, at.day, at.hour, at.minute, at.second
 
 
 def shifted(at: tuple[str, bytes], by: tuple[str, bytes], sign: int) -> datetime:
