@@ -121,7 +121,7 @@ def instant(name: str, text: bytes) -> datetime:
         seconds, microseconds = divmod(exact, MICROSECONDS_PER_SECOND)
     if not 0 < seconds <= EPOCH_SECONDS_MAX:
         raise UsageInvalid(name, f"expected seconds since 1970, got {shown(text)}")
-    return datetime(*_second(seconds), microseconds, UTC)
+    return datetime(*_second(seconds), microseconds, tzinfo=UTC)
 
 
 @lru_cache(maxsize=256)
