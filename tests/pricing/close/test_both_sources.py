@@ -7,7 +7,9 @@ import pytest
 
 from metering.windows import Window
 from pricing.policy import Policy
+from pricing.reports.doctor import usage_checks
 from pricing.reports.findings import findings
+from pricing.runs.verify import verify_invoice
 from pricing.scope import Scope
 from tests.pricing.close.conftest import time, usage
 
@@ -120,3 +122,15 @@ def test_the_findings_show_both(alder):
 def found(house, scope, window):
     """Findings of the store."""
     return findings(house.till.cursor, scope, window=window, now=window.end_at)
+
+
+def test_an_invoice_of_gateway_records_is_found_whole(alder):
+    """The invoice follows from the gateway's records as others do from the engines' legs."""
+    engine(alder, POOL)
+    gateway(alder, POOL)
+    report = alder.close("2026-06", CLOSE_AT)
+    assert alder.totals(report) == {"t-alder": Decimal("2.00")}
+    with alder.ledger.read() as connection:
+        checks = verify_invoice(alder.till.cursor, connection, Scope.house(), "INV-000001")
+    assert [each.name for each in checks if each.faults] == []
+    assert [each.promise for each in usage_checks(alder.till.cursor) if each.wrong] == []
