@@ -24,10 +24,10 @@ define debian
 	fi
 endef
 
-.PHONY: help demo test lint bench soak pictures lock clean
+.PHONY: help demo test test-engines lint bench soak pictures lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 demo: $(READY) ## meter, price and show a replayed prefill/decode cluster (Ctrl-C ends it)
 	@$(BIN)/tokentill demo $(ARGS)
@@ -35,6 +35,11 @@ demo: $(READY) ## meter, price and show a replayed prefill/decode cluster (Ctrl-
 test: lint browser ## everything that must hold: lint, types, house rules, tests
 	@echo "· pytest" >&2
 	@$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+
+# Environments of their own, some GB, in ENGINES_DIR (default: ~/.cache/tokentill-engines).
+test-engines: $(READY) ## real vLLM and SGLang on this CPU, metered, billed, reconciled; no part of make test
+	@$(INDEX) $(BIN)/python tests/engines/set_up.py
+	@$(BIN)/pytest -p no:xdist -o python_files='live_*.py' tests/engines $(ARGS)
 
 lint: $(READY) ## format, lint and types, without running anything
 	@echo "· ruff, mypy" >&2
@@ -63,7 +68,8 @@ clean: ## remove what the other commands made (not your data)
 # uv comes first, from its own lines of the lock, and installs the rest in parallel. It does not
 # read pip's configuration, so a mirror that pip knows is handed to it. Byte code is made here, once:
 # the demo starts ten processes at the same time.
-UV = UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(BIN)/pip config get global.index-url 2>/dev/null || true)}}" $(BIN)/uv
+INDEX = UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(BIN)/pip config get global.index-url 2>/dev/null || true)}}"
+UV = $(INDEX) $(BIN)/uv
 $(READY): requirements.lock pyproject.toml
 	@[[ -n "$(PYTHON)" ]] && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "tokentill needs Python 3.11 or newer. On Debian 12: apt-get install python3 python3-venv" >&2; exit 1; }

@@ -1,0 +1,76 @@
+"""A plain SGLang with its export file. Collected by `make test-engines` only.
+
+Right values: by hand from the cases (tests/engines/cases.py), the clients' usage blocks, and the
+engine's own /metrics. SGLang caches single tokens; it forgets before each case that is to be cold.
+"""
+
+import httpx
+import pytest
+
+from tests.engines import cases, report
+from tests.engines.engine import free_ports, sglang
+from tests.engines.run import billed, explained, moved, right, run
+from tests.engines.till import Till
+
+NODE = "s01"
+WORK_OF_SAMPLES = 2  # n = 2 computes the prompt three times: once before the samples
+CASES = [
+    *cases.streams(),
+    *cases.prefixes(block=1),
+    *cases.samples(),
+    *cases.dialects(),
+    *cases.failures(),
+    cases.burst(),
+]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """All cases run, metered and settled."""
+    folder = tmp_path_factory.mktemp("sglang")
+    own_port, till_port = free_ports(2)
+    engine = sglang(NODE, own_port, folder).start()
+    till = Till(folder, till_port)
+    try:
+        engine.ready()
+        till.follow(engine, pool="plain")
+        ran = run(
+            CASES,
+            engine.url,
+            [engine],
+            forget=lambda: httpx.post(f"{engine.url}/flush_cache", timeout=30).raise_for_status(),
+        )
+        till.settled()
+        rows = explained(till, ran[0])
+        both = [(each, right(each), billed(each, till)) for each in ran]
+        report.keep("6-sglang", "SGLang 0.5.23, one server", both, rows)
+        yield {each.case.name: each for each in ran}, till, rows
+    finally:
+        till.end()
+        engine.end()
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES])
+def test_each_case_is_billed_as_it_was(done, name):
+    """Input, cached and output tokens of every request that was answered; nothing of the others."""
+    ran, till, _ = done
+    assert [got.status for got in ran[name].got] == [ran[name].case.status] * len(ran[name].got)
+    assert billed(ran[name], till) == right(ran[name])
+
+
+@pytest.mark.parametrize("kind", ["input", "output"])
+def test_every_counted_token_has_a_cause(done, kind):
+    """Counted by the engine = billed + prompts of samples + clients that left."""
+    ran, _, rows = done
+    row = rows[NODE, f"{kind}_tokens"]
+    place = 0 if kind == "input" else 2
+    samples = WORK_OF_SAMPLES * sum(each.case.samples for each in ran.values())
+    left = [each for each in ran.values() if not each.case.bills]
+    causes = {
+        "billed": sum(tokens[place] for each in ran.values() for tokens in right(each)),
+        "sample_prompt": samples if kind == "input" else 0,
+        "client_disconnects": moved(left, NODE, kind),
+    }
+    assert row["counted"] == moved(ran.values(), NODE, kind)
+    assert row["causes"] == {cause: tokens for cause, tokens in causes.items() if tokens}
+    assert sum(row["causes"].values()) == row["counted"]
