@@ -9,30 +9,36 @@ import json
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from metering.store.backup import back_up, row_counts
+from metering.store.backup import back_up, row_counts, row_sums
 from metering.store.connect import Store, open_store
-from pricing.errors import Conflict, StoreUnavailable
+from pricing.errors import Conflict, NotFound, StoreUnavailable
+from pricing.exports.places import Folder, Place, is_bucket, place_of
 from pricing.settings import Settings
 
 MANIFEST: Final = "manifest.json"
 LEDGER_FILE: Final = "ledger.sqlite"
 SQLITE_PREFIX: Final = "sqlite:///"
+STAGING: Final = "staging"  # of the home: backups on their way to or from a bucket
+STEPS: Final = 3
 CHUNK_BYTES: Final = 1 << 20
+Progress = Callable[[int, int], None]  # steps done, steps to do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupFile:
-    """One file of a backup. rows: of each table."""
+    """One file of a backup. rows: of each table; sums: of the hashes of a table's rows."""
 
     name: str
     sha256: str
     rows: dict[str, int]
+    sums: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,31 +49,93 @@ class Manifest:
     usage: BackupFile
     ledger: BackupFile | None
 
+    @property
+    def files(self) -> list[str]:
+        """Names of the files beside the manifest."""
+        return [each.name for each in (self.ledger, self.usage) if each is not None]
 
-def back_up_home(store: Store, settings: Settings, *, now: datetime) -> Path:
-    """Copy both stores during traffic into a new folder; `now`, UTC, names it."""
-    folder = settings.backups_folder / f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+
+def back_up_home(
+    store: Store,
+    settings: Settings,
+    *,
+    now: datetime,
+    progress: Progress = lambda _done, _all: None,
+) -> str:
+    """Copy both stores during traffic; where they are now. `now`, UTC, names it.
+
+    To a bucket they go by way of a folder in the home, the manifest last.
+    """
+    name = f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    place = place_of(settings.backups_address).under(name)
+    if isinstance(place, Folder):
+        _fill(store, settings, place.path, now=now, progress=progress)
+        return str(place)
+    staging = settings.home / STAGING / name
+    try:
+        manifest = _fill(store, settings, staging, now=now, progress=progress)
+        for file in (*manifest.files, MANIFEST):
+            place.put(staging / file, file)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return str(place)
+
+
+def _fill(
+    store: Store, settings: Settings, folder: Path, *, now: datetime, progress: Progress
+) -> Manifest:
+    """A backup in a new folder: ledger, usage, manifest."""
     if (folder / MANIFEST).exists():
         raise Conflict(f"There is a backup {folder} already.", remedy="Wait a second.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    progress(0, STEPS)
     ledger = _copy_ledger(settings, folder)
+    progress(1, STEPS)
     usage = back_up(store, folder, now)
-    rows = _usage_rows(usage)
+    progress(2, STEPS)
+    contents = _usage_contents(usage)
     manifest = Manifest(
         made_at=now.astimezone(UTC).isoformat(),
-        usage=BackupFile(name=usage.name, sha256=_sha256(usage), rows=rows),
+        usage=BackupFile(name=usage.name, sha256=_sha256(usage), **contents),
         ledger=ledger,
     )
     _write_durably(folder / MANIFEST, json.dumps(asdict(manifest), indent=1))
-    return folder
+    progress(STEPS, STEPS)
+    return manifest
 
 
-def restore_home(folder: Path, settings: Settings) -> Manifest:
+def restore_home(address: str, settings: Settings) -> Manifest:
     """Put the stores of a backup into the home, whose own stores are kept beside them.
 
     The caller owns the home. Raises StoreUnavailable for a backup that is not whole: then the home
     is as it was.
     """
+    if not is_bucket(address):
+        return _restore_folder(Path(address), settings)
+    staging = settings.home / STAGING / "restore"
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True, mode=0o700)
+    try:
+        _take_backup(place_of(address), staging)
+        return _restore_folder(staging, settings)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _take_backup(place: Place, folder: Path) -> None:
+    """Bring a backup from a bucket; what is missing there is missing here."""
+    try:
+        place.take(MANIFEST, folder / MANIFEST)
+        for name in _manifest_of(folder).files:
+            place.take(name, folder / name)
+    except NotFound as error:
+        raise StoreUnavailable(
+            f"{place} holds no whole backup: {error}",
+            remedy="Name an address that `tokentill db backup` printed.",
+        ) from error
+
+
+def _restore_folder(folder: Path, settings: Settings) -> Manifest:
     manifest = read_manifest(folder)
     targets = {manifest.usage.name: settings.usage_path}
     if manifest.ledger is not None:
@@ -76,6 +144,7 @@ def restore_home(folder: Path, settings: Settings) -> Manifest:
     for name, target in targets.items():
         fresh[target] = target.with_name(target.name + ".restored")
         shutil.copyfile(folder / name, fresh[target])
+    _check_contents(fresh[settings.usage_path], manifest.usage)
     for target, copy in fresh.items():
         for leftover in (target, *_logs_of(target)):
             if leftover.exists():
@@ -84,28 +153,44 @@ def restore_home(folder: Path, settings: Settings) -> Manifest:
     return manifest
 
 
+def _check_contents(usage: Path, kept: BackupFile) -> None:
+    """Count and sum the copy that will be the store."""
+    if _usage_contents(usage) != {"rows": kept.rows, "sums": kept.sums}:
+        usage.unlink()
+        raise StoreUnavailable(
+            f"{kept.name} holds other rows than the manifest says.", remedy="Use another backup."
+        )
+
+
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a backup whose files are whole. Raises StoreUnavailable."""
+    manifest = _manifest_of(folder)
+    for kept in (manifest.usage, manifest.ledger):
+        if kept is None:
+            continue
+        path = folder / kept.name
+        if not path.is_file() or _sha256(path) != kept.sha256:
+            raise StoreUnavailable(
+                f"{path} is not what the manifest says.",
+                remedy="It is missing, was changed or cut short: use another backup.",
+            )
+    return manifest
+
+
+def _manifest_of(folder: Path) -> Manifest:
+    """What the manifest says; the files are not looked at."""
     try:
         raw = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        files = {
-            part: BackupFile(**raw[part]) if raw[part] else None for part in ("usage", "ledger")
-        }
+        ledger = BackupFile(**raw["ledger"]) if raw["ledger"] else None
+        found = Manifest(made_at=raw["made_at"], usage=BackupFile(**raw["usage"]), ledger=ledger)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreUnavailable(
             f"{folder} holds no whole backup: {error}.",
             remedy="Name a folder that `tokentill db backup` printed.",
         ) from error
-    for kept in files.values():
-        if kept is not None and _sha256(folder / kept.name) != kept.sha256:
-            raise StoreUnavailable(
-                f"{folder / kept.name} is not what the manifest says.",
-                remedy="It was changed or cut short: use another backup.",
-            )
-    usage = files["usage"]
-    if usage is None:
-        raise StoreUnavailable(f"{folder} holds no usage store.", remedy="Use another backup.")
-    return Manifest(made_at=raw["made_at"], usage=usage, ledger=files["ledger"])
+    if any(Path(name).name != name for name in found.files):
+        raise StoreUnavailable(f"{folder} names files outside of it.")
+    return found
 
 
 def _copy_ledger(settings: Settings, folder: Path) -> BackupFile | None:
@@ -133,12 +218,13 @@ def _sqlite_count(connection: sqlite3.Connection, table: str) -> int:
     return int(count)
 
 
-def _usage_rows(path: Path) -> dict[str, int]:
+def _usage_contents(path: Path) -> dict[str, dict[str, int]]:
+    """Rows, and the sum of the hashes of all rows, of each table of a usage store."""
     store = open_store(path)
     try:
         with store.cursor() as cursor:
             (own,) = cursor.execute("SELECT current_database()").fetchall()[0]
-            return row_counts(cursor, own)
+            return {"rows": row_counts(cursor, own), "sums": row_sums(cursor, own)}
     finally:
         store.close()
 

@@ -12,6 +12,7 @@ import typer
 from metering.errors import MeteringError
 from metering.store.connect import open_store
 from pricing.backup import back_up_home, restore_home
+from pricing.cli_progress import progress_bar
 from pricing.client import ApiError, ApiUnreachable, Client
 from pricing.errors import PricingError
 from pricing.home import own_home
@@ -46,7 +47,9 @@ def upgrade(config: ConfigFile = None) -> None:
 
 @app.command()
 def backup(config: ConfigFile = None) -> None:
-    """Copy both stores into a new folder, also while usage comes in; prints the folder.
+    """Copy both stores into a new folder or prefix of a bucket, also while usage comes in.
+
+    Prints where they are. TOKENTILL_JOBS_BACKUPS_FOLDER=s3://bucket/prefix sends them to a bucket.
 
     A running server is asked through the API (TOKENTILL_API_URL, TOKENTILL_API_KEY).
 
@@ -62,16 +65,18 @@ def backup(config: ConfigFile = None) -> None:
             upgrade_usage(settings.usage_path)
             store = open_store(settings.usage_path)
             try:
-                return str(back_up_home(store, settings, now=datetime.now(UTC)))
+                return back_up_home(store, settings, now=datetime.now(UTC), progress=advance)
             finally:
                 store.close()
 
-    typer.echo(_do(config, run))
+    with progress_bar("Backing up", "steps") as advance:
+        place = _do(config, run)
+    typer.echo(place)
 
 
 @app.command()
 def restore(
-    folder: Annotated[Path, typer.Argument(help="What `tokentill db backup` printed.")],
+    folder: Annotated[str, typer.Argument(help="What `tokentill db backup` printed.")],
     config: ConfigFile = None,
 ) -> None:
     """Put a backup in the place of both stores; `serve` must be stopped.

@@ -9,7 +9,6 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -19,6 +18,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from metering.windows import parse_month
 from pricing.api.services import ReadUsage
 from pricing.errors import Conflict, NotFound
+from pricing.exports.places import Place
 from pricing.ledger.connect import Ledger
 from pricing.ledger.job_runs import JobRun, claim, find_run, finish
 from pricing.ledger.tables import RunState
@@ -40,7 +40,7 @@ class Jobs:
     ledger: Ledger
     read_usage: ReadUsage
     clock: Callable[[], datetime]
-    exports_folder: Path
+    exports: Place
     zone: ZoneInfo
     more: tuple[Job, ...] = field(default_factory=tuple)
 
@@ -136,6 +136,6 @@ class Jobs:
 
     def _export(self, month: date) -> dict[str, Any]:
         tables = self.read_usage(lambda cursor: gather_month(cursor, month, self.zone))
-        manifest = write_month(tables, month, self.exports_folder)
+        manifest = write_month(tables, month, self.exports)
         LOG.info("month_exported", period=f"{month:%Y-%m}", files=len(manifest["files"]))
         return manifest

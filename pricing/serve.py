@@ -29,6 +29,7 @@ from pricing.api.services import Services
 from pricing.api.usage_metrics import UsageMetrics
 from pricing.backup import back_up_home
 from pricing.errors import ConfigInvalid
+from pricing.exports.places import place_of
 from pricing.home import own_home
 from pricing.jobs import Jobs
 from pricing.ledger.connect import Ledger
@@ -108,7 +109,7 @@ def open_house(settings: Settings, clock: Clock) -> Iterator[House]:
             ledger=ledger,
             read_usage=readers.read,
             clock=clock,
-            exports_folder=settings.exports_folder,
+            exports=place_of(settings.exports_address),
             zone=zone(settings.jobs.zone),
             more=tuple(
                 _ledger_jobs(

@@ -127,8 +127,12 @@ class JobSettings(Section):
         default=True, description="reconcile each day; check chains, documents and sums"
     )
     weekly_backup: bool = Field(default=False, description="copy both stores once a week")
-    exports_folder: Path | None = Field(default=None, description="unset: exports in the home")
-    backups_folder: Path | None = Field(default=None, description="unset: backups in the home")
+    exports_folder: str | None = Field(
+        default=None, description="folder or s3://bucket/prefix; unset: exports in the home"
+    )
+    backups_folder: str | None = Field(
+        default=None, description="folder or s3://bucket/prefix; unset: backups in the home"
+    )
 
 
 class PolicySettings(Section):
@@ -217,14 +221,14 @@ class Settings(BaseSettings):
         return self.home / "usage.duckdb"
 
     @property
-    def exports_folder(self) -> Path:
-        """Where monthly exports go."""
-        return self.jobs.exports_folder or self.home / "exports"
+    def exports_address(self) -> str:
+        """Where monthly exports go (pricing/exports/places.py)."""
+        return self.jobs.exports_folder or str(self.home / "exports")
 
     @property
-    def backups_folder(self) -> Path:
+    def backups_address(self) -> str:
         """Where backups go."""
-        return self.jobs.backups_folder or self.home / "backups"
+        return self.jobs.backups_folder or str(self.home / "backups")
 
     @property
     def ledger_url(self) -> str:

@@ -19,7 +19,7 @@ Counts = dict[str, int]  # rows by table
 
 
 def back_up(store: Store, folder: Path, now: datetime) -> Path:
-    """Copy the store into `folder`; the new file, verified by the counts of every table.
+    """Copy the store into `folder`; the new file, verified by counts and sums of every table.
 
     now: UTC, names the file. Raises BackupFailed; then nothing is left behind.
     """
@@ -58,8 +58,22 @@ def row_counts(cursor: duckdb.DuckDBPyConnection, database: str) -> Counts:
     }
 
 
-def _copy(store: Store, file: Path) -> Counts:
-    """Write one snapshot of the store to `file`; the rows of its tables in that snapshot."""
+def row_sums(cursor: duckdb.DuckDBPyConnection, database: str) -> dict[str, int]:
+    """The sum of the hashes of each table's rows: two tables with one sum hold the same rows."""
+    tables = cursor.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = $database",
+        {"database": database},
+    ).fetchall()
+    found = {}
+    for schema, table in tables:
+        rows = cursor.table(f"{_name(database)}.{_name(schema)}.{_name(table)}")
+        (total,) = rows.aggregate(f"coalesce(sum(hash({_name(table)})), 0)::HUGEINT").fetchall()[0]
+        found[f"{schema}.{table}"] = int(total)
+    return found
+
+
+def _copy(store: Store, file: Path) -> tuple[Counts, Counts]:
+    """Write one snapshot of the store to `file`; rows and sums of its tables in that snapshot."""
     with store.cursor() as cursor:
         (own,) = cursor.execute("SELECT current_database()").fetchall()[0]
         quoted = str(file).replace("'", "''")
@@ -67,23 +81,26 @@ def _copy(store: Store, file: Path) -> Counts:
         try:
             with transaction(cursor):
                 cursor.execute(f"COPY FROM DATABASE {_name(own)} TO {ALIAS}")
-                return row_counts(cursor, own)
+                return row_counts(cursor, own), row_sums(cursor, own)
         finally:
             cursor.execute(f"DETACH {ALIAS}")
 
 
-def _verify(file: Path, expected: Counts) -> None:
-    """Open the copy as a store of its own and count."""
+def _verify(file: Path, expected: tuple[Counts, Counts]) -> None:
+    """Open the copy as a store of its own, count and sum."""
     copy = open_store(file)
     try:
         with copy.cursor() as cursor:
             (own,) = cursor.execute("SELECT current_database()").fetchall()[0]
-            found = row_counts(cursor, own)
+            found = row_counts(cursor, own), row_sums(cursor, own)
     finally:
         copy.close()
     if found != expected:
         differing = sorted(
-            t for t in expected.keys() | found.keys() if expected.get(t) != found.get(t)
+            table
+            for ours, copied in zip(expected, found, strict=True)
+            for table in ours.keys() | copied.keys()
+            if ours.get(table) != copied.get(table)
         )
         raise BackupFailed(f"the copy differs from the store in {', '.join(differing)}")
 

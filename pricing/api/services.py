@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import duckdb
@@ -66,7 +65,7 @@ class Services:
     write_usage: WriteUsage
     rerate: Callable[[RerateOrder], RerateReport]  # while no other writer does anything
     retry_job: RetryJob
-    back_up: Callable[[], Path]  # a new folder with both stores
+    back_up: Callable[[], str]  # where both stores are now
     writer: IngestWriter
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     body_bytes_max: int = 32 << 20

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from pathlib import Path
 from typing import Any, Final, Protocol
 from zoneinfo import ZoneInfo
 
@@ -173,7 +172,7 @@ class DailyReconciliation:
 class WeeklyBackup:
     """Copies both stores once an ISO week."""
 
-    back_up: Callable[[], Path]
+    back_up: Callable[[], str]
     name: str = "weekly_backup"
 
     def due(self, now: datetime) -> Iterator[str]:
@@ -183,4 +182,4 @@ class WeeklyBackup:
 
     def run(self, period: str, now: datetime) -> dict[str, Any]:  # noqa: ARG002 - as it stands now
         """Back up; where to."""
-        return {"folder": str(self.back_up())}
+        return {"folder": self.back_up()}

@@ -28,6 +28,7 @@ from pricing.ledger.invoices import Invoice, lines_of, list_invoices
 from pricing.ledger.rows import Page
 from pricing.reports.chargeback import chargeback_report
 from pricing.reports.revenue_servers import servers_report
+from pricing.reports.usage_report import HOUR, check_edges
 from pricing.runs.statements import run
 from pricing.scope import Scope
 
@@ -56,8 +57,12 @@ def export_file(
     *,
     format_: str,
     path: Path,
+    progress: Callable[[int], None] = lambda _rows: None,
 ) -> int:
-    """Write the export to `path`; returns its rows. Raises RequestInvalid for unknown words."""
+    """Write the export to `path`; returns its rows. Raises RequestInvalid for unknown words.
+
+    progress: told the rows written so far.
+    """
     if order.kind not in KINDS:
         raise RequestInvalid(
             f"There is no export {order.kind!r}.", remedy=f"Exports are: {', '.join(KINDS)}."
@@ -66,7 +71,21 @@ def export_file(
         raise RequestInvalid(
             f"There is no format {format_!r}.", remedy=f"Formats are: {', '.join(STREAMS)}."
         )
-    return STREAMS[format_](path, KINDS[order.kind](cursor, connection, order))
+    rows = KINDS[order.kind](cursor, connection, order)
+    return STREAMS[format_](path, _counted(rows, progress))
+
+
+def _counted(
+    batches: pa.RecordBatchReader, progress: Callable[[int], None]
+) -> pa.RecordBatchReader:
+    def counted() -> Iterator[pa.RecordBatch]:
+        rows = 0
+        for batch in batches:
+            yield batch
+            rows += batch.num_rows
+            progress(rows)
+
+    return pa.RecordBatchReader.from_batches(batches.schema, counted())
 
 
 def _chargeback(
@@ -81,6 +100,7 @@ def _servers(
 ) -> pa.RecordBatchReader:
     if not order.scope.every_tenant:
         raise NotAllowed("What servers earn is the house's own.", remedy="Export chargeback.")
+    check_edges(order.window, [order.window], HOUR)  # what servers earn is kept by UTC hours
     found = servers_report(cursor, order.window)
     return servers_table(f"{order.month:%Y-%m}", found).to_reader()
 

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import tempfile
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -12,10 +13,13 @@ import pyarrow as pa
 
 from metering.windows import month_window
 from pricing.exports.month_tables import chargeback_table, servers_table
+from pricing.exports.places import Place
 from pricing.exports.tables import write_csv, write_parquet
 from pricing.reports.chargeback import chargeback_report
 from pricing.reports.revenue_servers import servers_report
 from pricing.runs.statements import run
+
+MANIFEST: Final = "manifest.json"
 
 
 def first_usage_at(cursor: duckdb.DuckDBPyConnection) -> datetime | None:
@@ -27,34 +31,36 @@ def first_usage_at(cursor: duckdb.DuckDBPyConnection) -> datetime | None:
 def gather_month(
     cursor: duckdb.DuckDBPyConnection, month: date, zone: ZoneInfo
 ) -> dict[str, pa.Table]:
-    """The month's tables by name, as the roll-ups stand now."""
+    """The month's tables by name, as usage stands now.
+
+    Servers are left out where the zone cuts hours: what they earn is kept by UTC hours.
+    """
     window, period = month_window(month, zone), f"{month:%Y-%m}"
     chargeback = chargeback_report(cursor, window, tenant_id=None)
-    return {
-        "chargeback": chargeback_table(period, chargeback),
-        "servers": servers_table(period, servers_report(cursor, window)),
-    }
+    tables = {"chargeback": chargeback_table(period, chargeback)}
+    if not (window.start_at.minute or window.end_at.minute):
+        tables["servers"] = servers_table(period, servers_report(cursor, window))
+    return tables
 
 
-def write_month(tables: dict[str, pa.Table], month: date, folder: Path) -> dict[str, Any]:
-    """Write the tables into folder/YYYY-MM; returns the manifest (file → rows, SHA-256).
+def write_month(tables: dict[str, pa.Table], month: date, place: Place) -> dict[str, Any]:
+    """Put the tables under YYYY-MM of the place; returns the manifest (file → rows, SHA-256).
 
-    Every file appears whole: it is written beside its place and renamed. Running it again replaces
-    the files; the manifest comes last, so a folder without one is a run that did not end.
+    The manifest goes first and comes last: a month without one is a run that did not end. Running
+    it again replaces the files.
     """
-    target = folder / f"{month:%Y-%m}"
-    target.mkdir(parents=True, exist_ok=True)
+    target = place.under(f"{month:%Y-%m}")
+    target.remove(MANIFEST)
     manifest: dict[str, Any] = {"period": f"{month:%Y-%m}", "files": {}}
-    for name, table in tables.items():
-        for suffix, write in (("csv", write_csv), ("parquet", write_parquet)):
-            path = target / f"{name}.{suffix}"
-            partial = path.with_suffix(f".{suffix}.partial")
-            write(partial, table)
-            digest = hashlib.sha256(partial.read_bytes()).hexdigest()
-            partial.replace(path)
-            manifest["files"][path.name] = {"rows": table.num_rows, "sha256": digest}
-    place = target / "manifest.json"
-    partial = place.with_suffix(".json.partial")
-    partial.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-    partial.replace(place)
+    with tempfile.TemporaryDirectory(prefix="tokentill-export-") as folder:
+        for name, table in tables.items():
+            for suffix, write in (("csv", write_csv), ("parquet", write_parquet)):
+                path = Path(folder) / f"{name}.{suffix}"
+                write(path, table)
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                target.put(path, path.name)
+                manifest["files"][path.name] = {"rows": table.num_rows, "sha256": digest}
+        path = Path(folder) / MANIFEST
+        path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+        target.put(path, MANIFEST)
     return manifest

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pyarrow.parquet as pq
 import pytest
 
+from pricing.exports.places import Folder
 from pricing.jobs import Jobs
 from pricing.ledger.connect import Ledger
 from pricing.ledger.upgrade import upgrade_ledger
@@ -27,7 +28,7 @@ def jobs(tmp_path):
         ledger=ledger,
         read_usage=lambda query: query(till.cursor),
         clock=lambda: AUGUST_2,
-        exports_folder=tmp_path / "exports",
+        exports=Folder(tmp_path / "exports"),
         zone=ZoneInfo("UTC"),
     )
     ledger.close()
@@ -43,7 +44,7 @@ def test_months_since_the_first_usage_are_exported_once(jobs):
 def test_the_files_hold_what_tenants_owe_and_servers_earned(jobs):
     """By hand: two requests of 0.00168; servers and tenants sum alike (V7)."""
     jobs.run_due()
-    folder = jobs.exports_folder / "2026-06"
+    folder = jobs.exports.path / "2026-06"
     sums = [
         sum(pq.read_table(folder / f"{name}.parquet").column("amount").to_pylist())
         for name in ("chargeback", "servers")

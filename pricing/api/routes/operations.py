@@ -55,7 +55,7 @@ class CheckShown(Shown):
 
 
 class BackupMade(BaseModel):
-    """Where the backup is, on the server's disk."""
+    """Where the backup is: a folder on the server's disk, or a prefix of a bucket."""
 
     folder: str = Field(examples=["/var/lib/tokentill/backups/20261001T120000Z"])
 
@@ -140,8 +140,8 @@ def get_doctor(call: Annotated[Call, may("jobs:read")]) -> Response:
 
 @router.post("/v1/backups", summary="Back both stores up")
 def post_backup(call: Annotated[Call, may("jobs:write")]) -> BackupMade:
-    """Copy both stores during traffic into a new folder on the server; it is whole or not there."""
-    return BackupMade(folder=str(call.services.back_up()))
+    """Copy both stores during traffic into a new folder or prefix; it is whole or not there."""
+    return BackupMade(folder=call.services.back_up())
 
 
 @router.get(

@@ -3,7 +3,6 @@
 import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from metering.wire import to_batch
 from pricing.api.app import create_app
 from pricing.api.auth import Authenticator
 from pricing.api.services import Readiness, Services
+from pricing.exports.places import Folder
 from pricing.jobs import Jobs
 from pricing.ledger.connect import Ledger
 from pricing.ledger.keys import NewKey, create_key
@@ -85,7 +85,7 @@ class House:
             ledger=ledger,
             read_usage=self._read,
             clock=clock,
-            exports_folder=folder / "exports",
+            exports=Folder(folder / "exports"),
             zone=ZoneInfo("UTC"),
         )
         self.services = Services(
@@ -99,7 +99,7 @@ class House:
             changed=self._changed,
             rerate=self._rerate,
             retry_job=self.jobs.retry,
-            back_up=lambda: Path("/backups/20261001T120000Z"),
+            back_up=lambda: "/backups/20261001T120000Z",
             writer=self.writer,
         )
         self.client = TestClient(create_app(self.services), raise_server_exceptions=False)

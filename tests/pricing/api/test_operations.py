@@ -11,7 +11,7 @@ SEPTEMBER = datetime(2026, 9, 3, tzinfo=UTC)
 def test_a_failed_job_is_run_again(house):
     """The folder was a file: failed, with the reason; removed: done, at the second attempt."""
     house.settle(leg(1, "t-alder", started_at=SEPTEMBER, finished_at=SEPTEMBER))
-    folder = house.jobs.exports_folder
+    folder = house.jobs.exports.path
     folder.write_text("in the way")
     house.jobs.run_due()
     (run,) = house.get("/v1/jobs").json()["items"]

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import text
 
+from pricing.exports.places import Folder
 from pricing.jobs import Jobs
 from pricing.ledger.job_runs import find_run, list_runs
 from pricing.ledger.rows import Page
@@ -44,12 +45,12 @@ def jobs(house, clock, tmp_path):
         ledger=house.ledger, read_usage=on_usage, write_usage=on_usage, house_zone=ZoneInfo("UTC")
     )
     check = DailyCheck(ledger=house.ledger, read_usage=on_usage)
-    backup = WeeklyBackup(back_up=lambda: tmp_path / "backup")
+    backup = WeeklyBackup(back_up=lambda: str(tmp_path / "backup"))
     return Jobs(
         ledger=house.ledger,
         read_usage=on_usage,
         clock=clock,
-        exports_folder=tmp_path / "exports",
+        exports=Folder(tmp_path / "exports"),
         zone=ZoneInfo("UTC"),
         more=(close, check, backup),
     )

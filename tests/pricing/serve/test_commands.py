@@ -1,6 +1,7 @@
 """`tokentill keys` and `tokentill db` without a server."""
 
 import json
+from pathlib import Path
 
 from tests.pricing.serve.conftest import tokentill
 
@@ -49,6 +50,19 @@ def test_a_half_backup_is_refused(tmp_path):
     (backup / "manifest.json").unlink()
     refused = tokentill(home, "db", "restore", str(backup))
     assert (refused.exit_code, "no whole backup" in refused.stderr) == (1, True)
+
+
+def test_a_backup_whose_rows_are_not_those_of_the_manifest_is_refused(tmp_path):
+    """Whoever changes a file and its digest still has to answer for its rows; the home stays."""
+    home = tmp_path / "home"
+    tokentill(home, "keys", "create", "ops", "--role", "operator")
+    backup = Path(tokentill(home, "db", "backup").stdout.strip())
+    manifest = json.loads((backup / "manifest.json").read_text("utf-8"))
+    manifest["usage"]["sums"]["main.progress"] += 1
+    (backup / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    refused = tokentill(home, "db", "restore", str(backup))
+    assert (refused.exit_code, "other rows" in refused.stderr) == (1, True)
+    assert not list(home.glob("*.before-restore"))
 
 
 def test_both_stores_are_upgraded(tmp_path):
