@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 
 import obstore
 import pytest
-from tests.pricing.exports.places.conftest import BUCKET
 
 from pricing.exports.places import place_of
 from pricing.ledger.connect import Ledger
 from pricing.ledger.upgrade import upgrade_ledger, upgrade_usage
 from pricing.runs.export_month import gather_month, write_month
 from tests.pricing.ledger.test_close_races import fill
+from tests.pricing.places.conftest import BUCKET
 from tests.pricing.serve.conftest import tokentill
 from tests.pricing.settle.legs import at, fed, leg
 
