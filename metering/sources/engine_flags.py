@@ -4,6 +4,7 @@ Pure: from a few recent lines and what the configuration says of the node. `toke
 prints the result; docs/engines/ explains every flag.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
@@ -92,6 +93,14 @@ VLLM_IDS: Final = Finding(
     "update vLLM (0.33.0 gives them)",
 )
 
+VLLM_BEAMS: Final = Finding(
+    "vLLM's beam search",
+    "wrong",
+    "the plug-in does not know this version's beam search: each beam is billed as a request",
+    "refuse beam search at the gateway, or let the gateway bill (docs/policies.md)",
+)
+_BEAM: Final = re.compile(r"-[0-9a-f]{16,32}-beam-\d+\Z")
+
 
 def findings(source_format: str, lines: Sequence[bytes], node: NodeIdentity) -> list[Finding]:
     """What `lines` of a source tell. Lines that cannot be read are passed over."""
@@ -168,7 +177,10 @@ def _usage_blocks(records: Sequence[Mapping[str, Any]], _node: NodeIdentity) -> 
 def _vllm(records: Sequence[Mapping[str, Any]], _node: NodeIdentity) -> list[Finding]:
     requests = [r for r in records if r.get("kind", "request") == "request"]
     rules = ((VLLM_IDS, "request_id"), (VLLM_CALLS, "n"))
-    return [finding for finding, key in rules if all(r.get(key) is None for r in requests)]
+    told = [finding for finding, key in rules if all(r.get(key) is None for r in requests)]
+    if any(_BEAM.search(str(r.get("request_id"))) for r in requests):
+        told.append(VLLM_BEAMS)
+    return told
 
 
 _CHECKS: Final = {

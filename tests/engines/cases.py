@@ -97,22 +97,23 @@ def prefixes(block: int = BLOCK) -> list[Case]:
     return [cold, replace(other, warm=True), replace(same, warm=True)]
 
 
-def samples() -> list[Case]:
-    """Several answers to one prompt, and several prompts in one call."""
+def samples(found: Callable[[int], int] = lambda _: 0) -> list[Case]:
+    """Several answers to one prompt, and several prompts in one call.
+
+    found: what each sample of a prompt of so many tokens finds in the cache, by the engine's way.
+    """
     two = {"n": 2, "temperature": 1, "seed": 5}
     short = chat_tokens("i: two")
+    bill = Bill(short, 16, found(short))
     prompts = ["class A: pass", "for i in x: y"]
-    lists = [Bill(len(prompt), 5) for prompt in prompts]
     return [
-        Case("n = 2", [chat("i: two", 8, **two)], [Bill(short, 16)], samples=short),
-        Case(
-            "n = 2, streamed", [chat("j: two", 8, **two, **USAGE)], [Bill(short, 16)], samples=short
-        ),
-        Case("two prompts", [complete(prompts, 5)], lists),
+        Case("n = 2", [chat("i: two", 8, **two)], [bill], samples=short),
+        Case("n = 2, streamed", [chat("j: two", 8, **two, **USAGE)], [bill], samples=short),
+        Case("two prompts", [complete(prompts, 5)], [Bill(len(p), 5) for p in prompts]),
         Case(
             "two prompts, n = 2",
             [complete([p + "!" for p in prompts], 5, **two)],
-            [Bill(len(p) + 1, 10) for p in prompts],
+            [Bill(len(p) + 1, 10, found(len(p) + 1)) for p in prompts],
             samples=sum(len(p) + 1 for p in prompts),
         ),
     ]

@@ -4,20 +4,34 @@ Right values: by hand from the cases (tests/engines/cases.py), the clients' usag
 engine's own /metrics. SGLang caches single tokens; it forgets before each case that is to be cold.
 """
 
+from dataclasses import replace
+
 import httpx
 import pytest
 
 from tests.engines import cases, report
 from tests.engines.engine import free_ports, sglang
-from tests.engines.run import billed, explained, moved, right, run
+from tests.engines.run import billed, explained, killed_in_a_stream, moved, right, run
 from tests.engines.till import Till
 
 NODE = "s01"
+WARM_UP = "The capital city of France is"  # SGLang's own request at its start, 8 tokens out
 WORK_OF_SAMPLES = 2  # n = 2 computes the prompt three times: once before the samples
+NO_ECHO = "echo of 0 tokens"  # refused, other than by vLLM
+
+
+def found(prompt_tokens):
+    """What a sample finds: the prompt but its last token, as the usage block says."""
+    return prompt_tokens - 1
+
+
 CASES = [
-    *cases.streams(),
+    *(
+        case if case.name != NO_ECHO else replace(case, bills=[], status=400)
+        for case in cases.streams()
+    ),
     *cases.prefixes(block=1),
-    *cases.samples(),
+    *cases.samples(found),
     *cases.dialects(),
     *cases.failures(),
     cases.burst(),
@@ -44,7 +58,7 @@ def done(tmp_path_factory):
         rows = explained(till, ran[0])
         both = [(each, right(each), billed(each, till)) for each in ran]
         report.keep("6-sglang", "SGLang 0.5.23, one server", both, rows)
-        yield {each.case.name: each for each in ran}, till, rows
+        yield {each.case.name: each for each in ran}, till, rows, engine
     finally:
         till.end()
         engine.end()
@@ -53,15 +67,23 @@ def done(tmp_path_factory):
 @pytest.mark.parametrize("name", [case.name for case in CASES])
 def test_each_case_is_billed_as_it_was(done, name):
     """Input, cached and output tokens of every request that was answered; nothing of the others."""
-    ran, till, _ = done
+    ran, till, _, _ = done
     assert [got.status for got in ran[name].got] == [ran[name].case.status] * len(ran[name].got)
     assert billed(ran[name], till) == right(ran[name])
+
+
+@pytest.mark.parametrize("name", ["n = 2", "n = 2, streamed", "two prompts, n = 2"])
+def test_samples_are_cached_as_the_client_is_told(done, name):
+    """Each prompt's cached tokens once, as the usage block adds them up."""
+    ran, till, _, _ = done
+    told = ran[name].got[0].usage["prompt_tokens_details"]["cached_tokens"]
+    assert sum(cached for _, cached, _ in billed(ran[name], till)) == told
 
 
 @pytest.mark.parametrize("kind", ["input", "output"])
 def test_every_counted_token_has_a_cause(done, kind):
     """Counted by the engine = billed + prompts of samples + clients that left."""
-    ran, _, rows = done
+    ran, _, rows, _ = done
     row = rows[NODE, f"{kind}_tokens"]
     place = 0 if kind == "input" else 2
     samples = WORK_OF_SAMPLES * sum(each.case.samples for each in ran.values())
@@ -74,3 +96,18 @@ def test_every_counted_token_has_a_cause(done, kind):
     assert row["counted"] == moved(ran.values(), NODE, kind)
     assert row["causes"] == {cause: tokens for cause, tokens in causes.items() if tokens}
     assert sum(row["causes"].values()) == row["counted"]
+
+
+def test_a_killed_engine_bills_what_it_answered(done):
+    """Nothing of the stream that was cut, 27 / 4 after it; the new start's own request is warm-up.
+
+    It writes on into the same hourly file; SGLang's counters tell a restart by a decrease alone.
+    """
+    _, till, _, engine = done
+    cut, again = killed_in_a_stream(engine, till)
+    rows = explained(till, cut)
+    both = [(each, right(each), billed(each, till)) for each in (cut, again)]
+    report.keep("7-sglang-killed", "SGLang killed with SIGKILL, and started again", both, rows)
+    assert [billed(each, till) for each in (cut, again)] == [[], [(27, 0, 4)]]
+    assert rows[NODE, "input_tokens"]["causes"] == {"billed": 27, "warmup": len(WARM_UP)}
+    assert rows[NODE, "output_tokens"]["causes"] == {"billed": 4, "warmup": 8}

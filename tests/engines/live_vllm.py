@@ -4,23 +4,20 @@ Right values: by hand from the cases (tests/engines/cases.py), the clients' usag
 engine's own /metrics.
 """
 
-import signal
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
 from tests.engines import cases, report
-from tests.engines.ask import Ask, chat, chat_tokens, complete, send
+from tests.engines.ask import Ask, chat, chat_tokens, complete
 from tests.engines.cases import BY_USAGE, SYSTEM, Bill, Case
 from tests.engines.engine import MODEL, free_ports, vllm
-from tests.engines.run import Ran, billed, explained, moved, right, run
+from tests.engines.run import billed, explained, killed_in_a_stream, moved, right, run
 from tests.engines.till import Till
 
 NODE = "v01"
 PROMPT = "def beam(x):"
 WIDTH, STEPS = 3, 4
-AGAIN = [Bill(chat_tokens("s: again"), 4)]
 
 
 def beams():
@@ -131,17 +128,11 @@ def test_every_counted_token_has_a_cause(done, kind):
 def killed(done):
     """SIGKILL in the middle of a stream, a new start, and one more chat."""
     _, till, _, engine = done
-    begun = datetime.now(UTC)
-    cut = replace(chat("r: cut off", 30_000, stream=True), leave_after=20)
-    got = send(engine.url, cut, lambda: engine.end(signal.SIGKILL))
-    engine.start().ready()
-    lost = Ran(Case("killed in a stream", [cut], status=None), [got], begun, datetime.now(UTC), {})
-    again = run([Case("after the restart", [chat("s: again", 4)], AGAIN)], engine.url, [engine])
-    till.settled()
+    lost, again = killed_in_a_stream(engine, till)
     rows = explained(till, lost)
-    both = [(each, right(each), billed(each, till)) for each in (lost, *again)]
+    both = [(each, right(each), billed(each, till)) for each in (lost, again)]
     report.keep("2-vllm-killed", "vLLM killed with SIGKILL, and started again", both, rows)
-    return lost, again[0], till, rows
+    return lost, again, till, rows
 
 
 def test_a_killed_engine_bills_what_it_answered(killed):

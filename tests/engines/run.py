@@ -1,12 +1,13 @@
 """Runs cases against engines, and compares what was billed with what is right."""
 
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.engines.ask import Got, send
+from tests.engines.ask import Got, chat, chat_tokens, send
 from tests.engines.cases import Bill, Case
 from tests.engines.engine import Engine
 from tests.engines.till import Till
@@ -111,3 +112,19 @@ def explained(till: Till, first: Ran) -> dict[tuple[str, str], dict[str, Any]]:
         | {"causes": {each["cause"]: each["tokens"] for each in row["explained"] if each["tokens"]}}
         for row in rows
     }
+
+
+def killed_in_a_stream(engine: Engine, till: Till) -> tuple[Ran, Ran]:
+    """SIGKILL while a client reads a stream, a new start, one more chat: the cut one, the chat."""
+    begun = datetime.now(UTC)
+    cut = replace(chat("r: cut off", 30_000, stream=True), leave_after=20)
+    got = send(engine.url, cut, lambda: engine.end(signal.SIGKILL))
+    engine.start().ready()
+    lost = Ran(Case("killed in a stream", [cut]), [got], begun, datetime.now(UTC), {})
+    content, tokens = "s: again", 4
+    chatted = Case(
+        "after the restart", [chat(content, tokens)], [Bill(chat_tokens(content), tokens)]
+    )
+    (again,) = run([chatted], engine.url, [engine])
+    till.settled()
+    return lost, again

@@ -100,6 +100,12 @@ def test_versions_of_vllm_that_say_less() -> None:
     assert told == [engine_flags.VLLM_IDS, engine_flags.VLLM_CALLS]
 
 
+def test_beams_that_came_as_requests() -> None:
+    """An id of a beam in a line of its own: this vLLM's beam search was not watched."""
+    line = b'{"v": 1, "request_id": "cmpl-a-0123456789abcdef-beam-2", "n": 1}'
+    assert findings("vllm_stats", [line], node("unified")) == [engine_flags.VLLM_BEAMS]
+
+
 def test_nothing_readable_tells_nothing() -> None:
     """No lines, torn lines, formats without flags."""
     assert findings("sglang_export", [b"{", b"[]", b"\xff"], node("unified")) == []
