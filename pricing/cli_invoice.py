@@ -9,11 +9,10 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import typer
-from pydantic import BaseModel
 
 from metering.windows import parse_month
 from pricing.api.invoice_shapes import CheckShown, InvoiceShown, VerifyShown, shown, whole
-from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do
+from pricing.cli_local import LISTED_MAX, AsJson, ConfigFile, LocalHouse, do, every_page, plain
 from pricing.client import Client
 from pricing.ledger.connect import Change
 from pricing.ledger.corrections import credit as credit_document
@@ -34,7 +33,6 @@ from pricing.runs.verify import verify_invoice
 from pricing.scope import Scope
 
 ACTOR = "tokentill invoice"
-LISTED_MAX = 100_000
 HOUSE = Scope.house()
 Number = Annotated[str, typer.Argument(help="Number of the document.")]
 Reason = Annotated[str, typer.Option(help="Why; the audit log keeps it.")]
@@ -59,20 +57,13 @@ def list_(
     """
 
     def by_api(client: Client) -> Any:
-        asked = {"month": month, "limit": 1000}
-        found, cursor = [], None
-        while True:
-            page = client.get("/v1/invoices", **asked, cursor=cursor)
-            found += page["items"]
-            cursor = page["next_cursor"]
-            if cursor is None:
-                return found
+        return every_page(client, "/v1/invoices", month=month)
 
     def locally(house: LocalHouse) -> Any:
         of_month = None if month is None else parse_month(month)
         with house.ledger.read() as connection:
             rows = list_invoices(connection, HOUSE, month=of_month, page=Page(LISTED_MAX))
-        return [_plain(InvoiceShown(**shown(row, _today(house, row)))) for row in rows]
+        return [plain(InvoiceShown(**shown(row, _today(house, row)))) for row in rows]
 
     for each in _print(do("invoice list", config, by_api, locally), as_json=as_json):
         typer.echo(_row(each))
@@ -89,7 +80,7 @@ def show(number: Number, as_json: AsJson = False, config: ConfigFile = None) -> 
         with house.ledger.read() as connection:
             found = get_invoice(connection, HOUSE, number)
             lines = lines_of(connection, number)
-        return _plain(whole(found, lines, _today(house, found)))
+        return plain(whole(found, lines, _today(house, found)))
 
     found = do("invoice show", config, lambda client: client.get(_path(number)), locally)
     for each in _print(found, as_json=as_json):
@@ -117,7 +108,7 @@ def verify(number: Number, as_json: AsJson = False, config: ConfigFile = None) -
             checks = verify_invoice(house.cursor, connection, HOUSE, number)
         rows = [CheckShown.model_validate(each) for each in checks]
         is_whole = not any(row.faults for row in rows)
-        return _plain(VerifyShown(number=number, is_whole=is_whole, checks=rows))
+        return plain(VerifyShown(number=number, is_whole=is_whole, checks=rows))
 
     path = f"{_path(number)}/verification"
     found = do("invoice verify", config, lambda client: client.get(path), locally)
@@ -275,12 +266,8 @@ def _path(number: str) -> str:
     return f"/v1/invoices/{quote(number, safe='')}"
 
 
-def _plain(value: BaseModel) -> Any:
-    return value.model_dump(mode="json")
-
-
 def _shown(house: LocalHouse, found: Invoice) -> Any:
-    return _plain(InvoiceShown(**shown(found, _today(house, found))))
+    return plain(InvoiceShown(**shown(found, _today(house, found))))
 
 
 def _today(house: LocalHouse, found: Invoice) -> date:

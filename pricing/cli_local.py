@@ -1,7 +1,8 @@
 """Where a command finds the house: the API where its address is set, else the stores themselves."""
 
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Final
 
 import duckdb
 import typer
+from pydantic import BaseModel
 
 from metering.errors import MeteringError
 from metering.store.connect import open_store
@@ -27,6 +29,8 @@ ConfigFile = Annotated[Path | None, typer.Option("--config", help="tokentill.tom
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; money is decimal text.")]
 EXPECTED: Final = (PricingError, MeteringError, ApiError, ApiUnreachable, ValueError)
 TIMEOUT_SECONDS: Final = 3600
+PAGE_ROWS: Final = 1_000
+LISTED_MAX: Final = 100_000
 WAIT_SECONDS: Final = 60.0  # for another command that owns the stores
 PAUSE_SECONDS: Final = 0.2
 
@@ -73,6 +77,32 @@ def do(
     except EXPECTED as error:
         typer.echo(f"tokentill {command}: {error}", err=True)
         raise typer.Exit(1) from error
+
+
+def every_page(client: Client, path: str, **asked: Any) -> list[dict[str, Any]]:
+    """All rows of a list route."""
+    rows: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        page = client.get(path, **asked, limit=PAGE_ROWS, cursor=cursor)
+        rows += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return rows
+
+
+def plain(value: BaseModel) -> dict[str, Any]:
+    """A shape of the API as the JSON that the API would send."""
+    return value.model_dump(mode="json")
+
+
+def show(found: Any, *, as_json: bool, columns: Sequence[str]) -> None:
+    """Print JSON, or a line a row: these columns, apart by tabs."""
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+        return
+    for row in found if isinstance(found, list) else [found]:
+        typer.echo("\t".join("-" if row[name] is None else str(row[name]) for name in columns))
 
 
 @contextmanager

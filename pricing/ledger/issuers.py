@@ -85,6 +85,13 @@ def put_issuer(change: Change, new: Issuer) -> Issuer:
     return Issuer(**change.update(issuer, key, kept))
 
 
+def change_issuer(change: Change, issuer_id: str, given: Mapping[str, Any]) -> Issuer:
+    """Change what is given of an issuer; a new one is registered."""
+    old = find_issuer(change.connection, issuer_id)
+    base = asdict(old) if old else {"legal_name": issuer_id, "created_at": change.at}
+    return put_issuer(change, Issuer(**{**base, **given, "issuer_id": issuer_id}))
+
+
 def find_issuer(connection: Connection, issuer_id: str) -> Issuer | None:
     """The issuer, if there is one."""
     query = select(issuer).where(issuer.c.issuer_id == issuer_id)
@@ -105,6 +112,12 @@ def issuer_for(change: Change, issuer_id: str) -> Issuer:
     if issuer_id != HOUSE:
         raise NotFound(f"There is no issuer {issuer_id!r}.")
     return put_issuer(change, Issuer(issuer_id=HOUSE, legal_name=HOUSE, created_at=change.at))
+
+
+def change_profile(change: Change, tenant_id: str, given: Mapping[str, Any]) -> BillingProfile:
+    """Change what is given of how a tenant is invoiced."""
+    old = find_profile(change.connection, tenant_id) or BillingProfile(tenant_id=tenant_id)
+    return put_profile(change, BillingProfile(**{**asdict(old), **given}))
 
 
 def put_profile(change: Change, new: BillingProfile) -> BillingProfile:

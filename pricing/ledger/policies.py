@@ -6,10 +6,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from pricing.errors import RequestInvalid
 from pricing.ledger.connect import Change
+from pricing.ledger.price_books import published_books
 from pricing.ledger.rows import Page, all_of, fetch_all, fetch_page
 from pricing.ledger.tables import policy_revision
-from pricing.policy import Policy
+from pricing.policy import Policy, PolicyInvalid
 from pricing.scope import Scope
 
 
@@ -23,6 +25,30 @@ class PolicyRevision:
     effective_from: datetime
     created_at: datetime
     created_by: str
+
+
+def check_policy(toml_text: str) -> Policy:
+    """What a text says. Raises RequestInvalid naming the key and what it may be."""
+    try:
+        return Policy.from_toml(toml_text)
+    except PolicyInvalid as error:
+        raise RequestInvalid(
+            f"toml: {error}.", remedy="docs/policies.md lists every key and value."
+        ) from error
+
+
+def keep_policy(
+    change: Change, policy: Policy, toml_text: str, *, effective_from: datetime
+) -> PolicyRevision:
+    """Keep a checked text. Raises RequestInvalid where it names a book that is not published."""
+    books = {each.book for each in published_books(change.connection)}
+    if policy.default_book is not None and policy.default_book not in books:
+        raise RequestInvalid(
+            f"toml: default_book {policy.default_book!r} is not published; "
+            f"published are: {', '.join(sorted(books)) or 'none'}.",
+            remedy="Publish it first, or name another one.",
+        )
+    return add_policy(change, toml_text, effective_from=effective_from)
 
 
 def add_policy(change: Change, toml_text: str, *, effective_from: datetime) -> PolicyRevision:

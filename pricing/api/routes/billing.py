@@ -1,7 +1,6 @@
 """/v1/issuers and /v1/tenants/{id}/billing: who sells, who buys, and how it is invoiced."""
 
 from collections.abc import Collection
-from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter
@@ -14,12 +13,10 @@ from pricing.api.shapes import Amount, DecimalText, Id, Listing, Shape, Shown, T
 from pricing.errors import RequestInvalid
 from pricing.ledger.issuers import (
     BillingProfile,
-    Issuer,
+    change_issuer,
+    change_profile,
     every_issuer,
-    find_issuer,
     find_profile,
-    put_issuer,
-    put_profile,
 )
 from pricing.ledger.tenants import get_tenant
 
@@ -94,10 +91,7 @@ def get_issuers(call: Annotated[Call, may("tenants:read")]) -> Response:
 def patch_issuer(call: Writing, issuer_id: Id, *, changes: PartyChanges) -> Response:
     """Registers it if it is new. Documents that were made before keep what they said."""
     with call.change() as change:
-        old = find_issuer(change.connection, issuer_id)
-        base = asdict(old) if old else {"legal_name": issuer_id, "created_at": call.at}
-        asked = base | _given(changes, {"legal_name"})
-        found = put_issuer(change, Issuer(**asked | {"issuer_id": issuer_id}))
+        found = change_issuer(change, issuer_id, given_fields(changes, {"legal_name"}))
     return one(call.request, IssuerShown.model_validate(found))
 
 
@@ -122,13 +116,11 @@ def get_billing(call: Reading, tenant_id: Id) -> Response:
 def patch_billing(call: Writing, tenant_id: Id, *, changes: BillingChanges) -> Response:
     """Decides documents made from now on; void a draft with `again` to make it anew."""
     with call.change() as change:
-        old = find_profile(change.connection, tenant_id) or BillingProfile(tenant_id=tenant_id)
-        asked = asdict(old) | _given(changes, NEVER_EMPTY)
-        found = put_profile(change, BillingProfile(**asked))
+        found = change_profile(change, tenant_id, given_fields(changes, NEVER_EMPTY))
     return one(call.request, BillingShown.model_validate(found))
 
 
-def _given(changes: PartyChanges, never_empty: Collection[str]) -> dict[str, Any]:
+def given_fields(changes: PartyChanges, never_empty: Collection[str]) -> dict[str, Any]:
     """The fields that were given. Raises RequestInvalid for null where a value is needed."""
     given = changes.model_dump(exclude_unset=True)
     for name in never_empty:

@@ -11,13 +11,10 @@ from pricing.api.call import Call, may
 from pricing.api.paging import Paged
 from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.shapes import Id, Listing, Shape, Shown, Text, Time
-from pricing.errors import RequestInvalid
 from pricing.ledger.audit import list_entries
 from pricing.ledger.connect import Change
 from pricing.ledger.job_runs import list_runs
-from pricing.ledger.policies import add_policy, list_policies
-from pricing.ledger.price_books import published_books
-from pricing.policy import Policy, PolicyInvalid
+from pricing.ledger.policies import check_policy, keep_policy, list_policies
 from pricing.reports.doctor import ledger_checks, usage_checks
 
 router = APIRouter(tags=["operations"])
@@ -181,22 +178,10 @@ def get_policies(call: Annotated[Call, may("policies:read")], paging: Paged) -> 
 @router.post("/v1/policies", summary="Set policies", response_model=PolicyShown, status_code=201)
 def post_policy(call: Annotated[Call, may("policies:write")], new: NewPolicy) -> Response:
     """The text is checked first; docs/policies.md lists every key and value."""
-    try:
-        policy = Policy.from_toml(new.toml)
-    except PolicyInvalid as error:
-        raise RequestInvalid(
-            f"toml: {error}.", remedy="docs/policies.md lists every key and value."
-        ) from error
+    policy = check_policy(new.toml)
 
     def keep(change: Change) -> PolicyShown:
-        books = {each.book for each in published_books(change.connection)}
-        if policy.default_book is not None and policy.default_book not in books:
-            raise RequestInvalid(
-                f"toml: default_book {policy.default_book!r} is not published; "
-                f"published are: {', '.join(sorted(books)) or 'none'}.",
-                remedy="Publish it first, or name another one.",
-            )
-        kept = add_policy(change, new.toml, effective_from=new.effective_from)
+        kept = keep_policy(change, policy, new.toml, effective_from=new.effective_from)
         return PolicyShown.model_validate(kept)
 
     answer = call.created(keep, new)
