@@ -4,10 +4,12 @@
 --          at stake, between amount and amount_max
 -- window:  billing instant in [$start_at, $end_at)
 -- scope:   $every_tenant, or the tenant $tenant_id (pricing/scope.py)
--- page:    after ($after_at, $after_id), or before it where $backward; the billing instant of a request never changes, so rows
---          that arrive meanwhile move no other
+-- page:    after ($after_at, $after_id), or before it where $backward: the window begins or ends at
+--          $after_at, and `passed` leaves out what shares that instant and was on a page before. The
+--          billing instant of a request never changes, so rows that arrive meanwhile move no other
 -- why two pages: one of them is empty before it runs, and the other stops early
 -- why two scans: the first finds the page and stops early, the second reads its wide columns only
+-- why passed is joined: a condition would stand between the scan and the limit, and read it all
 WITH reversed AS (
     SELECT request_id, part, revision
     FROM request
@@ -15,10 +17,17 @@ WITH reversed AS (
       AND billing_at < $end_at
       AND sign = -1
 ),
+passed AS (
+    SELECT request_id
+    FROM request
+    WHERE billing_at = $after_at
+      AND if($backward, request_id >= $after_id::UUID, request_id <= $after_id::UUID)
+),
 found AS NOT MATERIALIZED (
     SELECT request_id, billing_at
     FROM request AS r
     ANTI JOIN reversed USING (request_id, part, revision)
+    ANTI JOIN passed USING (request_id)
     WHERE billing_at >= $start_at
       AND billing_at < $end_at
       AND sign = 1
@@ -32,16 +41,12 @@ found AS NOT MATERIALIZED (
 forward AS (
     FROM found
     WHERE NOT $backward
-      AND ($after_at IS NULL OR billing_at > $after_at
-           OR (billing_at = $after_at AND request_id > $after_id::UUID))
     ORDER BY billing_at, request_id
     LIMIT $rows_max
 ),
 backward AS (
     FROM found
     WHERE $backward
-      AND ($after_at IS NULL OR billing_at < $after_at
-           OR (billing_at = $after_at AND request_id < $after_id::UUID))
     ORDER BY billing_at DESC, request_id DESC
     LIMIT $rows_max
 ),
