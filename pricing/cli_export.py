@@ -30,13 +30,14 @@ def export(
     out: Annotated[str, typer.Option(help="File to write, or s3://bucket/name.")],
     format_: Annotated[str, typer.Option("--format", help="csv, parquet, xlsx or jsonl.")] = "csv",
     zone: Annotated[str, typer.Option(help="Cuts what is not cut by tenant (IANA name).")] = "UTC",
+    bom: Annotated[bool, typer.Option("--bom", help="A byte order mark before CSV.")] = False,
     config: ConfigFile = None,
 ) -> None:
     """Write a month's export; the file appears whole or not at all.
 
     Example: tokentill export 2026-10 --kind focus --format parquet --out focus.parquet
     """
-    asked = {"month": month, "format": format_, "zone": zone}
+    asked = {"month": month, "format": format_, "zone": zone, "bom": bom}
     folder, _, name = out.rpartition("/")
     with (
         tempfile.TemporaryDirectory(prefix="tokentill-export-") as staging,
@@ -50,7 +51,11 @@ def export(
 
         def locally(house: LocalHouse) -> None:
             order = ExportOrder(
-                kind=kind, month=parse_month(month), zone=zone_named(zone), scope=Scope.house()
+                kind=kind,
+                month=parse_month(month),
+                zone=zone_named(zone),
+                scope=Scope.house(),
+                bom=bom,
             )
             with house.ledger.read() as connection:
                 export_file(

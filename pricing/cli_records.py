@@ -27,7 +27,7 @@ from pricing.ledger.policies import check_policy, keep_policy, list_policies
 from pricing.ledger.rows import Page
 from pricing.scope import Scope
 
-JOB = ("job", "period", "state", "attempts", "started_at", "finished_at", "error")
+JOB = ("job", "period", "state", "attempts", "started_at", "duration_seconds", "error")
 POLICY = ("revision", "effective_from", "created_by", "sha256")
 AUDIT = ("at", "actor", "action", "subject", "subject_key")
 LAST: int = 100

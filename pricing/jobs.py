@@ -6,7 +6,9 @@ changes nothing, because (job, period) is claimed in the ledger before the work 
 
 import os
 import socket
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, Final
@@ -20,7 +22,7 @@ from pricing.api.services import ReadUsage
 from pricing.errors import Conflict, NotFound
 from pricing.exports.places import Place
 from pricing.ledger.connect import Ledger
-from pricing.ledger.job_runs import JobRun, claim, find_run, finish
+from pricing.ledger.job_runs import LEASE, JobRun, claim, find_run, finish, renew
 from pricing.ledger.tables import RunState
 from pricing.runs.close_jobs import Job, months_over
 from pricing.runs.export_month import first_usage_at, gather_month, write_month
@@ -34,7 +36,7 @@ RETRY_AFTER: Final = timedelta(hours=1)  # a job that failed is tried again this
 class Jobs:
     """The jobs of one home. clock: aware UTC now. zone: whose months the house exports.
 
-    more: further jobs, run after the exports.
+    more: further jobs, run after the exports. renew_seconds: how often a claim is extended.
     """
 
     ledger: Ledger
@@ -43,6 +45,7 @@ class Jobs:
     exports: Place
     zone: ZoneInfo
     more: tuple[Job, ...] = field(default_factory=tuple)
+    renew_seconds: float = LEASE.total_seconds() / 3
 
     def scheduler(self, wake_seconds: int) -> BackgroundScheduler:
         """A scheduler that wakes the jobs at once and then every `wake_seconds`."""
@@ -126,13 +129,33 @@ class Jobs:
             return None
         outcome, failure = None, None
         try:
-            outcome = work()
+            with self._held(run):
+                outcome = work()
         except Exception as error:  # the outermost loop of a job: whoever woke it goes on
             LOG.exception("job_failed", job=job, period=period)
             failure = str(error)
         with self.ledger.write(actor="jobs", at=self.clock()) as change:
             finish(change, run, outcome=outcome, error=failure)
             return find_run(change.connection, job, period=period)
+
+    @contextmanager
+    def _held(self, run: JobRun) -> Iterator[None]:
+        """Extend the claim while the work goes on, however long: nobody takes it for dead."""
+        is_over = threading.Event()
+
+        def hold() -> None:
+            while not is_over.wait(self.renew_seconds):
+                with self.ledger.write(actor="jobs", at=self.clock()) as change:
+                    if not renew(change, run):
+                        return
+
+        holder = threading.Thread(target=hold, name=f"hold {run.job}", daemon=True)
+        holder.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            holder.join()
 
     def _export(self, month: date) -> dict[str, Any]:
         tables = self.read_usage(lambda cursor: gather_month(cursor, month, self.zone))

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from pricing.errors import Conflict, RequestInvalid
 from pricing.invoices import InvoiceLine, dispute_line
@@ -149,8 +149,9 @@ def given_on(change: Change, dispute_id: str, number: str) -> None:
 
 def move_given(change: Change, old: str, new: str | None) -> None:
     """What a void draft gave back is given by the one in its place, or waits again."""
-    query = update(dispute).where(dispute.c.credited_on == old).values(credited_on=new)
-    change.connection.execute(query)
+    query = select(dispute.c.dispute_id).where(dispute.c.credited_on == old)
+    for dispute_id in change.connection.execute(query).scalars().all():
+        change.update(dispute, {"dispute_id": dispute_id}, {"credited_on": new})
 
 
 def _line(connection: Connection, found: Dispute) -> InvoiceLine:

@@ -29,6 +29,13 @@ class JobRun:
     outcome: dict[str, Any] | None = None
     error: str | None = None
 
+    @property
+    def duration_seconds(self) -> float | None:
+        """How long it took; None while it runs."""
+        if self.finished_at is None:
+            return None
+        return (self.finished_at - self.started_at).total_seconds()
+
 
 def claim(
     change: Change, job: str, *, period: str, owner: str, again: bool = False

@@ -22,7 +22,7 @@ from pricing.exports.invoice_tables import (
     summary_table,
 )
 from pricing.exports.month_tables import chargeback_table, servers_table
-from pricing.exports.streams import BATCH_ROWS, STREAMS
+from pricing.exports.streams import BATCH_ROWS, STREAMS, write_csv_stream
 from pricing.ledger.invoice_tables import InvoiceState
 from pricing.ledger.invoices import Invoice, lines_of, list_invoices
 from pricing.ledger.rows import Page
@@ -37,12 +37,16 @@ PAGE_ROWS: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOrder:
-    """What is exported. zone cuts the month for kinds that are not cut by tenant."""
+    """What is exported. zone cuts the month for kinds that are not cut by tenant.
+
+    bom: a byte order mark before CSV, which some spreadsheets need to read it as UTF-8.
+    """
 
     kind: str
     month: date
     zone: ZoneInfo
     scope: Scope
+    bom: bool = False
 
     @property
     def window(self) -> Window:
@@ -71,8 +75,13 @@ def export_file(
         raise RequestInvalid(
             f"There is no format {format_!r}.", remedy=f"Formats are: {', '.join(STREAMS)}."
         )
+    if order.bom and format_ != "csv":
+        raise RequestInvalid("Only CSV has a byte order mark.", remedy="Leave bom out.")
     rows = KINDS[order.kind](cursor, connection, order)
-    return STREAMS[format_](path, _counted(rows, progress))
+    counted = _counted(rows, progress)
+    if order.bom:
+        return write_csv_stream(path, counted, bom=True)
+    return STREAMS[format_](path, counted)
 
 
 def _counted(

@@ -30,6 +30,7 @@ class ExportAsked(BaseModel):
     format: str = Field("csv", max_length=20, examples=["parquet"])
     zone: Text = Field("UTC", description="IANA name; cuts what is not cut by tenant")
     tenant_id: Id | None = None
+    bom: bool = Field(default=False, description="a byte order mark before CSV")
 
 
 @router.get(
@@ -44,6 +45,7 @@ def get_export(
         month=parse_month(asked.month),
         zone=zone(asked.zone),
         scope=call.scope(asked.tenant_id),
+        bom=asked.bom,
     )
     with tempfile.NamedTemporaryFile(prefix="tokentill-export-", delete=False) as file:
         path = Path(file.name)

@@ -32,6 +32,7 @@ class JobRunShown(Shown):
     attempts: int
     started_at: Time
     finished_at: Time | None
+    duration_seconds: float | None = Field(description="null while it runs")
     outcome: dict[str, Any] | None
     error: str | None
 

@@ -47,3 +47,11 @@ def test_unknown_words_are_named(furnished, wrong):
     """422 with those that there are."""
     answer = furnished.get(wrong)
     assert (answer.status_code, "are: " in answer.json()["remedy"]) == (422, True)
+
+
+def test_a_byte_order_mark_comes_on_request(furnished):
+    """Three bytes before the same CSV; no other format has one."""
+    path = "/v1/exports/chargeback?month=2026-10"
+    plain, marked = furnished.get(path).content, furnished.get(f"{path}&bom=true").content
+    assert marked == b"\xef\xbb\xbf" + plain
+    assert furnished.get(f"{path}&bom=true&format=parquet").status_code == 422
