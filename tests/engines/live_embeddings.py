@@ -22,7 +22,7 @@ CASES = [
     Case("one text", [embed(TEXTS[0])], [Bill(len(TEXTS[0]), 0)]),
     Case("two texts", [embed(TEXTS)], [Bill(len(text), 0) for text in TEXTS]),
     Case("a long text", [embed(SYSTEM)], [Bill(len(SYSTEM), 0)]),
-    Case("too long", [embed("m" * LENGTH)], status=400),
+    Case("too long", [embed("m" * (LENGTH + 1))], status=400),
 ]
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,11 @@ def keep(
     title: str,
     ran: Sequence[tuple[Ran, Sequence[Tokens], Sequence[Tokens]]],
     rows: Mapping[tuple[str, str], Mapping[str, Any]],
-    notes: Sequence[str] = (),
 ) -> None:
     """Keep one run's part, write the page from all. ran: each with what is right, and billed."""
-    lines = [f"## {title}", "", *(f"{note}\n" for note in notes)]
+    same = sum(list(right) == list(billed) for _, right, billed in ran)
+    day = datetime.now(UTC).date()
+    lines = [f"## {title}", "", f"{day}: {same} of {len(ran)} cases billed as they must be.", ""]
     lines += ["| case | right | billed | engines counted (input / output) |"]
     lines += ["|---|---|---|---|"]
     for each, right, billed in ran:

@@ -45,7 +45,7 @@ def make(name: str, lock: Path) -> None:
     run(sys.executable, "-m", "venv", FOLDER / name)
     exactly = ("--no-deps", "--require-hashes", "-r", lock)
     if name == "vllm":
-        run(python_of(name), "-m", "pip", "install", "-q", TORCH)
+        run(python_of(name), "-m", "pip", "install", "-qq", TORCH)
     run(UV, "pip", "install", "--quiet", "--python", python_of(name), *exactly)
 
 
