@@ -18,7 +18,7 @@ from pricing.demo.plan import Prices
 from pricing.demo.run import Demo, Options
 from pricing.money import decimal_from_text
 
-HISTORY_DAYS = 30
+HISTORY_DAYS = 92  # three months: two of them closed or ready to close, one open
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 128 + signal.SIGINT  # exit status of a run that was ended before its tables
 TABLE_COLUMNS = 110

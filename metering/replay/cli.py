@@ -15,7 +15,6 @@ import typer
 
 from metering.errors import MeteringError
 from metering.replay.cluster import CacheSharing, ClusterShape, Faults
-from metering.replay.customers import Customers
 from metering.replay.hardware import (
     LONG_CONTEXT_PROFILE,
     PROFILES,
@@ -93,6 +92,15 @@ Port = Annotated[
 HistoryDays = Annotated[
     int | None, typer.Option(help="Spread over the past N days, busy by day, quiet by night.")
 ]
+OutageHoursAgo = Annotated[
+    int | None, typer.Option(help="Of the history: nothing is served for six hours from then on.")
+]
+Growing = Annotated[
+    bool, typer.Option("--growing-tenant", help="The third tenant grows from nothing.")
+]
+Idle = Annotated[
+    int, typer.Option(min=0, max=64, help="Further decode servers that get no request.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the totals as JSON.")]
 
 
@@ -116,6 +124,9 @@ def replay(
     kv_failures: KvFailures = 0.0,
     serve_metrics_port: Port = None,
     history_days: HistoryDays = None,
+    outage_hours_ago: OutageHoursAgo = None,
+    growing_tenant: Growing = False,
+    idle: Idle = 0,
     as_json: AsJson = False,
 ) -> None:
     """Write what the SGLang servers of a prefill/decode cluster would have written."""
@@ -124,7 +135,6 @@ def replay(
     if speed is not None and history_days is not None:
         raise typer.BadParameter("history is written at once: leave --speed out")
     default_profile = SHORT_CONTEXT_PROFILE if trace else LONG_CONTEXT_PROFILE
-    now = datetime.now(UTC)
     try:
         settings = ReplaySettings(
             shape=ClusterShape(
@@ -133,15 +143,16 @@ def replay(
                 hardware=hardware or PROFILES[default_profile],
                 cache=cache,
                 cache_tokens=cache_tokens,
+                idle_nodes=idle,
             ),
             faults=Faults(retry_share=retries, abort_share=aborts, kv_failure_share=kv_failures),
             tenants=tenants,
+            growing=growing_tenant,
             seed=seed,
             model_id=model,
         )
         source = _source(trace, requests, settings)
-        if history_days is not None:
-            source = spread(source, DailyCurve(history_days, now, settings.zone))
+        source = _in_the_past(source, history_days, outage_hours_ago, settings)
         _play(Replay(source, settings, out), speed, serve_metrics_port, as_json=as_json)
     except (MeteringError, OSError) as error:
         typer.echo(f"tokentill replay: {error}", err=True)
@@ -153,11 +164,23 @@ def _source(trace: Path | None, requests: int | None, settings: ReplaySettings) 
     if trace is not None:
         return lambda: islice(read_trace(trace), requests)
     return lambda: white_paper(
-        Customers(settings.tenants, settings.seed),
+        settings.customers(),
         seed=settings.seed,
         requests=requests or WORKLOAD_REQUESTS,
         requests_per_second=REQUESTS_PER_SECOND_PER_PREFILL_NODE * settings.shape.prefill_nodes,
     )
+
+
+def _in_the_past(
+    source: Source, days: int | None, outage_hours_ago: int | None, settings: ReplaySettings
+) -> Source:
+    """`source` over the past `days` days, or as it is."""
+    if days is None and outage_hours_ago is not None:
+        raise typer.BadParameter("an outage lies in a history: add --history-days")
+    if days is None:
+        return source
+    now, zone = datetime.now(UTC), settings.zone
+    return spread(source, DailyCurve(days, now, zone, outage_hours_ago=outage_hours_ago))
 
 
 def _play(run: Replay, speed: float | None, first_port: int | None, *, as_json: bool) -> None:

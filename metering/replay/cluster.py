@@ -35,13 +35,17 @@ CacheSharing = Literal["shared", "per-node"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterShape:
-    """Servers and what they share. cache_tokens: capacity of each cache in tokens; None: no end."""
+    """Servers and what they share. cache_tokens: capacity of each cache in tokens; None: no end.
+
+    idle_nodes: further decode servers that are up and that the router does not know.
+    """
 
     prefill_nodes: int
     decode_nodes: int
     hardware: HardwareProfile
     cache: CacheSharing = "shared"
     cache_tokens: int | None = None
+    idle_nodes: int = 0
 
     def __post_init__(self) -> None:
         for name in ("prefill_nodes", "decode_nodes"):

@@ -24,13 +24,18 @@ TREES: Final = (
     "pine",
     "rowan",
 )
+GROWING: Final = 2  # the tenant that grows, where one does
+GROWN: Final = 4.0  # its weight at the end, in weights of its rank; it begins from nothing
 PROJECTS: Final = ("search", "assistant", "coding", "batch")
 
 
 class Customers:
-    """`tenants` tenants with one to four projects each; the same for every seed."""
+    """`tenants` tenants with one to four projects each; the same for every seed.
 
-    def __init__(self, tenants: int, seed: int) -> None:
+    growing: the third tenant comes with the first request and is one of the largest at the last.
+    """
+
+    def __init__(self, tenants: int, seed: int, *, growing: bool = False) -> None:
         if not 1 <= tenants <= TENANTS_MAX:
             raise ConfigInvalid(
                 f"tenants: expected 1..{TENANTS_MAX}, found {tenants}. Pass --tenants within that."
@@ -43,12 +48,17 @@ class Customers:
             projects = 1 + tenant % PROJECTS_MAX if tenant else PROJECTS_MAX
             for project in range(projects):
                 self.all.append(_customer(tenant, project))
-                weights.append(_zipf(tenant) * _zipf(project) / sum(map(_zipf, range(projects))))
+                weight = _zipf(tenant) * _zipf(project) / sum(map(_zipf, range(projects)))
+                weights.append(weight * (GROWN if growing and tenant == GROWING else 1.0))
         self._cumulative_weights = list(accumulate(weights))
+        self._growing_id = _tenant_id(GROWING) if growing else None
 
-    def draw(self) -> Customer:
-        """One customer at random, large ones more often."""
-        return self._random.choices(self.all, cum_weights=self._cumulative_weights)[0]
+    def draw(self, progress: float = 1.0) -> Customer:
+        """One customer at random, large ones more often. progress: of the whole load, 0–1."""
+        while True:
+            drawn = self._random.choices(self.all, cum_weights=self._cumulative_weights)[0]
+            if drawn.tenant_id != self._growing_id or self._random.random() < progress:
+                return drawn
 
     def of(self, request: TraceRequest) -> Customer:
         """Whose request it is: its own customer; else one for its session; else any."""
@@ -64,8 +74,12 @@ def _zipf(rank: int) -> float:
     return float((rank + 1) ** -ZIPF_EXPONENT)
 
 
+def _tenant_id(tenant: int) -> str:
+    return f"t-{TREES[tenant]}" if tenant < len(TREES) else f"t-{tenant + 1}"
+
+
 def _customer(tenant: int, project: int) -> Customer:
-    tenant_id = f"t-{TREES[tenant]}" if tenant < len(TREES) else f"t-{tenant + 1}"
+    tenant_id = _tenant_id(tenant)
     project_id = PROJECTS[project]
     digest = hashlib.sha256(f"{tenant_id}/{project_id}".encode()).hexdigest()
     return Customer(tenant_id, project_id, f"k-{digest[:8]}")

@@ -33,10 +33,15 @@ class ReplaySettings:
     shape: ClusterShape
     faults: Faults = field(default_factory=Faults)
     tenants: int = 8
+    growing: bool = False  # one tenant grows (customers.py)
     seed: int = 1
     model_id: str = "glm-5.2"
     pool: str = "pd-1"
     zone: tzinfo | None = None
+
+    def customers(self) -> Customers:
+        """Who sends requests; each call draws from the beginning."""
+        return Customers(self.tenants, self.seed, growing=self.growing)
 
 
 class Pace(NamedTuple):
@@ -117,7 +122,7 @@ class Replay:
         self.nodes = engine_nodes(
             self._out,
             prefill=shape.prefill_nodes,
-            decode=shape.decode_nodes,
+            decode=shape.decode_nodes + shape.idle_nodes,
             pool=settings.pool,
             model_id=settings.model_id,
             is_cache_shared=shape.cache == "shared",
@@ -169,7 +174,7 @@ class Replay:
 
     def _new_simulation(self) -> Simulation:
         settings = self._settings
-        customers = Customers(settings.tenants, settings.seed)
+        customers = settings.customers()
         return Simulation(settings.shape, customers, settings.faults, settings.seed)
 
     def _timeline(self, now: datetime, pace: Pace | None) -> Timeline:

@@ -51,19 +51,22 @@ def white_paper(
     random = random_of(seed, "workload")
     first_blocks = count(FIRST_SESSION_BLOCK, SESSION_BLOCKS_MAX)
     sessions = [
-        _new_session(random, customers, next(first_blocks)) for _ in range(SESSIONS_AT_ONCE)
+        _new_session(random, customers, customers.draw(0.0), next(first_blocks))
+        for _ in range(SESSIONS_AT_ONCE)
     ]
     arrival_seconds = 0.0
-    for _ in range(requests):
+    for number in range(requests):
         place = random.randrange(SESSIONS_AT_ONCE)
         yield _turn(random, sessions[place], arrival_seconds)
         if sessions[place].context_tokens >= sessions[place].target_tokens:
-            sessions[place] = _new_session(random, customers, next(first_blocks))
+            customer = customers.draw(number / requests)
+            sessions[place] = _new_session(random, customers, customer, next(first_blocks))
         arrival_seconds += random.expovariate(requests_per_second)
 
 
-def _new_session(random: Random, customers: Customers, first_block: int) -> _Session:
-    customer = customers.draw()
+def _new_session(
+    random: Random, customers: Customers, customer: Customer, first_block: int
+) -> _Session:
     project = customers.all.index(customer)
     low, high = PREFIX_BLOCKS
     prefix_blocks = low + (project * 37) % (high - low)

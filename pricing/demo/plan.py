@@ -3,8 +3,12 @@
 import json
 import socket
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
+
+from pricing.money import exact_arithmetic, plain
 
 LOOPBACK: Final = "127.0.0.1"
 MODEL: Final = "glm-5.2"
@@ -12,13 +16,16 @@ BOOK: Final = """\
 book = "demo"
 currency = "CNY"
 timezone = "Asia/Shanghai"
-
+"""
+ENTRY: Final = """
 [[price]]
 model = "{model}"
-effective_from = 2020-01-01T00:00:00+08:00
-source = "prices given to tokentill demo"
+effective_from = {since}
+source = "{source}"
 per_million_tokens = {{ input = "{input}", cached_input = "{cached}", output = "{output}" }}
 """
+ALWAYS: Final = datetime(2020, 1, 1, tzinfo=UTC)
+DEARER: Final = Decimal("1.25")  # what prices were before they changed, in those of today
 SIDECAR: Final = """\
 node = {node}
 stage = {stage}
@@ -56,9 +63,17 @@ class Prices:
     cached: str = "2"
     output: str = "28"
 
-    def book(self) -> str:
-        """The price book of the demo, as TOML."""
-        return BOOK.format(model=MODEL, input=self.input, cached=self.cached, output=self.output)
+    def book(self, changed_at: datetime | None = None) -> str:
+        """The price book of the demo, as TOML. changed_at: before it all was a quarter dearer."""
+        now = self._entry(changed_at or ALWAYS, "prices given to tokentill demo", Decimal(1))
+        before = "" if changed_at is None else self._entry(ALWAYS, "former prices", DEARER)
+        return BOOK + before + now
+
+    def _entry(self, since: datetime, source: str, factor: Decimal) -> str:
+        given = {"input": self.input, "cached": self.cached, "output": self.output}
+        with exact_arithmetic():
+            prices = {name: plain(Decimal(text) * factor) for name, text in given.items()}
+        return ENTRY.format(model=MODEL, since=since.isoformat(), source=source, **prices)
 
 
 def sidecar_file(node: dict[str, Any], folder: Path, collector: str) -> Path:

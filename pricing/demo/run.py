@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from zoneinfo import ZoneInfo
 
 import httpx
 
@@ -25,6 +26,11 @@ METRICS_PORT: Final = 30_000  # of the first engine; the others follow
 # white paper 1: 83,670.6 tok/s a prefill server; a decode server's rating is the demo's assumption
 RATED: Final = {"prefill": "83670.6", "decode": "5000", "unified": "83670.6"}
 HISTORY_MARGIN: Final = timedelta(days=1)
+HISTORY_FLAGS: Final = ("--growing-tenant", "--outage-hours-ago", "60")
+IDLE: Final = ("--idle", "1")  # one more decode server than the router knows
+PRICES_CHANGED_BEFORE: Final = timedelta(days=45)
+# the demo's own assumption: traffic and cost of a server are both a small share of a real one's
+COSTS: Final = {"currency": "CNY", "timezone": "Asia/Shanghai", "monthly": {"hosting": "25"}}
 ENDING: Final = ("replay",)  # processes that end by themselves
 FINISHED: Final = ("delivered",)  # outcomes of the replay that end in an answer
 
@@ -139,9 +145,16 @@ class Demo:
         self.secret = self._wait("the server", serve, self._operator_key)
         self._wait("the API", serve, self._is_ready)
         with self.api() as api:
-            body = {"toml": self.options.prices.book(), "state": "published"}
+            body = {"toml": self._book(), "state": "published"}
             api.post("/v1/prices", json=body).raise_for_status()
         return serve
+
+    def _book(self) -> str:
+        """In a history prices change: at a Shanghai midnight, for everybody."""
+        if self.options.history_days is None:
+            return self.options.prices.book()
+        changed = self.started_at.astimezone(ZoneInfo("Asia/Shanghai")) - PRICES_CHANGED_BEFORE
+        return self.options.prices.book(changed.replace(hour=0, minute=0, second=0, microsecond=0))
 
     def _operator_key(self) -> str | None:
         found = SECRET.search((self.folder / "logs" / "serve.log").read_text("utf-8"))
@@ -162,7 +175,7 @@ class Demo:
         if options.trace is None:
             source += ["--retries", "0.01", "--aborts", "0.01"]
         if options.history_days is not None:
-            source += ["--history-days", str(options.history_days)]
+            source += ["--history-days", str(options.history_days), *HISTORY_FLAGS, *IDLE]
         nodes = ["--prefill", str(options.prefill), "--decode", str(options.decode)]
         place = ["--cache", options.cache, "--out", str(self.cluster), "--seed", "1"]
         return ["replay", *source, *nodes, *place]
@@ -170,7 +183,8 @@ class Demo:
     def _live_arguments(self) -> list[str]:
         """The built-in workload in real time, into the same engine files."""
         nodes = ["--prefill", str(self.options.prefill), "--decode", str(self.options.decode)]
-        live = ["--workload", "white-paper", "--seed", "2", "--speed", "1", "--requests", "1000000"]
+        live = ["--workload", "white-paper", "--seed", "2", "--speed", "1", *IDLE]
+        live += ["--requests", "1000000"]
         ports = ["--serve-metrics-port", str(self.metrics_port)]
         return ["replay", *live, *nodes, *ports, "--out", str(self.cluster)]
 
@@ -208,6 +222,8 @@ class Demo:
             "in_service_from": (self.started_at - history - HISTORY_MARGIN).isoformat(),
             "rated_tokens_per_second": RATED[node["stage"]],
         }
+        if self.options.history_days is not None:
+            server["cost_assumptions"] = COSTS
         api.post("/v1/servers", json=server).raise_for_status()
         config = sidecar_file(node, self.folder, self.url)
         (config.parent / "key").write_text(key.json()["secret"], encoding="utf-8")

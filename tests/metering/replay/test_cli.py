@@ -114,6 +114,7 @@ def test_real_time_writes_now(root: Path, tmp_path: Path):
     [
         (["--trace", "x", "--workload", "white-paper"], "either --trace or --workload"),
         (["--history-days", "3", "--speed", "2"], "leave --speed out"),
+        (["--outage-hours-ago", "9"], "add --history-days"),
         (["--hardware", "abacus"], "s5000-glm-5.2"),
         (["--retries", "1.5"], "less than or equal to 1"),
     ],
@@ -150,3 +151,11 @@ def test_a_full_disk_is_told(root: Path, tmp_path: Path):
     assert done.returncode == 1
     assert "free space, then replay into an empty folder" in done.stderr
     assert not (tmp_path / "out" / "done.json").exists()
+
+
+def test_an_idle_server_runs_and_serves_nothing(root: Path, tmp_path: Path):
+    """One prefill, one decode, one idle decode server: only its warm-up is in its file; theirs too."""
+    sizes = ("--requests", "20", "--prefill", "1", "--decode", "1", "--idle", "1")
+    assert run(root, *sizes, "--out", str(tmp_path)).returncode == 0
+    totals = json.loads((tmp_path / "done.json").read_text())
+    assert totals["lines_by_node"] == {"prefill-1": 21, "decode-1": 21, "decode-2": 1}

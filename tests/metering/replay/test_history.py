@@ -65,3 +65,19 @@ def test_days_are_bounded(days: int):
     """The collector refuses what is older than 400 days."""
     with pytest.raises(ConfigInvalid, match="--history-days"):
         DailyCurve(days, MONDAY, UTC)
+
+
+def test_an_outage_is_a_gap_of_six_hours():
+    """Nothing comes from 20 to 14 hours before the end; the load of the rest stays whole."""
+    curve = DailyCurve(2, MONDAY + timedelta(days=2), UTC, outage_hours_ago=20)
+    times = arrivals(4800, curve)
+    assert len(times) == 4800
+    assert not [t for t in times if 28 * HOUR < t < 34 * HOUR]
+    assert [t for t in times if 27 * HOUR < t < 28 * HOUR]
+
+
+@pytest.mark.parametrize("hours_ago", [6, 48])
+def test_an_outage_lies_within_the_history(hours_ago: int):
+    """It must be over before the end and begin after the beginning."""
+    with pytest.raises(ConfigInvalid, match="--outage-hours-ago"):
+        DailyCurve(2, MONDAY, UTC, outage_hours_ago=hours_ago)

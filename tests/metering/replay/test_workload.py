@@ -80,3 +80,18 @@ def test_tenants_are_bounded(tenants: int):
     """The message names the option."""
     with pytest.raises(ConfigInvalid, match="--tenants"):
         Customers(tenants, 1)
+
+
+def test_a_tenant_grows_from_nothing():
+    """The third of eight: none of 4,000 draws at the start, 4 weights of its rank at the end.
+
+    By hand: Zipf 1.1 weights 1, .467, .299 … sum 2.51; .299 × 4 of 2.51 + .299 × 3 is 35 %.
+    """
+    customers = Customers(8, seed=1, growing=True)
+    shares = [
+        sum(customers.draw(progress).tenant_id == "t-cedar" for _ in range(4000)) / 4000
+        for progress in (0.0, 0.5, 1.0)
+    ]
+    assert shares[0] == 0
+    assert shares[0] < shares[1] < shares[2]
+    assert shares[2] == pytest.approx(0.35, abs=0.02)
