@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pricing.cli_attribution import attribution
 from pricing.cli_revenue_servers import servers
 from pricing.formula import (
     SECONDS_PER_DAY,
@@ -29,6 +30,7 @@ revenue = typer.Typer(
 
 
 revenue.command()(servers)
+revenue.command()(attribution)
 
 
 def decimal_amount(given: str | Decimal) -> Decimal:

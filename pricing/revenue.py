@@ -1,12 +1,13 @@
 """What each server earned: the ledger's sum beside the formula, per price key, exact."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import groupby
 
-from pricing.formula import TokenPrices, throughput_of_counts, window_revenue
+from pricing.formula import TokenPrices, exact_decimal, throughput_of_counts, window_revenue
+from pricing.instances import Instances
 from pricing.money import exact_sum
 from pricing.rating import Lines
 
@@ -113,7 +114,73 @@ def server_revenue(
     ]
 
 
-def _group(row: EarnedLines) -> tuple[str, str, str | None, str]:
+def over_servers(
+    rows: Iterable[ServerRevenue],
+    instances: Instances,
+    services: Mapping[str | None, Service],
+    *,
+    default: Service,
+) -> list[ServerRevenue]:
+    """Rows of instances as rows of their servers: tokens whole, money to the last digit.
+
+    Rates are those of each server's own seconds and rating. In order of node.
+    """
+    found = [
+        share
+        for row in rows
+        for share in (
+            _shares_of(row, instances, services, default=default)
+            if row.node_id in instances.weights
+            else [row]
+        )
+    ]
+    return sorted(found, key=_group)
+
+
+def _shares_of(
+    row: ServerRevenue,
+    instances: Instances,
+    services: Mapping[str | None, Service],
+    *,
+    default: Service,
+) -> list[ServerRevenue]:
+    amounts = instances.amount(row.node_id, row.amount)
+    gaps = {
+        server: Fraction(gap)
+        for server, gap in instances.amount(row.node_id, exact_decimal(row.difference)).items()
+    }
+    requests = instances.count(row.node_id, row.requests)
+    hits = instances.count(row.node_id, row.cached_input_tokens)
+    misses = instances.count(row.node_id, row.input_tokens - row.cached_input_tokens)
+    outputs = instances.count(row.node_id, row.output_tokens)
+    rows = []
+    for server, amount in amounts.items():
+        service = services.get(server, default)
+        seconds, rated = service.seconds, service.rated_tokens_per_second
+        entered, output = hits[server] + misses[server], outputs[server]
+        worked = output if row.stage == "decode" else entered
+        rows.append(
+            replace(
+                row,
+                node_id=server,
+                requests=requests[server],
+                input_tokens=entered,
+                cached_input_tokens=hits[server],
+                output_tokens=output,
+                seconds_in_service=seconds,
+                input_tokens_per_second=entered / seconds,
+                hit_ratio=Fraction(hits[server], entered) if entered else None,
+                output_tokens_per_second=output / seconds,
+                utilization_ratio=worked / (rated * seconds) if rated else None,
+                amount=amount,
+                formula=Fraction(amount) - gaps[server],
+                difference=gaps[server],
+            )
+        )
+    return rows
+
+
+def _group(row: EarnedLines | ServerRevenue) -> tuple[str, str, str | None, str]:
     return (row.node_id or "", row.stage, row.node_id, row.currency)
 
 

@@ -27,6 +27,8 @@ def known(server: Server) -> KnownServer:
         periods=(ServicePeriod(server.in_service_from, server.in_service_until),),
         rated_tokens_per_second=Fraction(rated) if rated else None,
         missing=missing,
+        instance_id=server.instance_id,
+        instance_weight=server.instance_weight or 1,
     )
     if stated is None:
         return facts

@@ -21,6 +21,8 @@ class Server:
     rated_tokens_per_second: billed tokens at full load; None: utilisation is unknown.
     in_service_from, in_service_until: half-open, UTC.
     cost_assumptions: as the API checked them (docs/economics.md); decimals are text.
+    instance_id, instance_weight: the engine instance that it holds together with others, and its
+    share of it in any unit; None: it is an instance of its own, and weighs 1.
     """
 
     node_id: str
@@ -32,6 +34,8 @@ class Server:
     in_service_from: datetime
     in_service_until: datetime | None = None
     cost_assumptions: dict[str, Any] | None = None
+    instance_id: str | None = None
+    instance_weight: Decimal | None = None
 
 
 def add_server(change: Change, new: Server) -> Server:

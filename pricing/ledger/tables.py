@@ -196,6 +196,8 @@ server = Table(
     Column("in_service_from", UtcDateTime, nullable=False),
     Column("in_service_until", UtcDateTime),
     Column("cost_assumptions", JSON(none_as_null=True)),  # name → decimal text
+    Column("instance_id", String),  # null: an instance of its own
+    Column("instance_weight", ExactDecimal),
     CheckConstraint("stage IN ('prefill', 'decode', 'unified', 'gateway')", name="stage"),
     _ordered("in_service_from", "in_service_until"),
 )

@@ -13,9 +13,10 @@ from pricing.cost_shares import BY_USE, KEEP, CostKind, CostShare, Policy
 from pricing.formula import Exact
 from pricing.money import exact_sum
 from pricing.reports.chargeback import chargeback_report
-from pricing.reports.owner_work import Owner, owner_text, owner_work
+from pricing.reports.owner_work import Owner, owner_text, owner_work, shared_work
 from pricing.reports.server_economics import (
     KnownServer,
+    instances_in,
     lines_of,
     node_cost,
     node_energy,
@@ -83,7 +84,8 @@ def cost_by_server(
     spreading: Spreading,
 ) -> dict[str, Lines]:
     """Cost lines by currency and server, shared cost under None; they sum to the whole cost."""
-    work = owner_work(cursor, window, by=spreading.by, kappa=spreading.kappa)
+    settled = owner_work(cursor, window, by=spreading.by, kappa=spreading.kappa)
+    work = shared_work(settled, instances_in(window, known))
     energy = node_energy(cursor, window)
     found: dict[str, Lines] = {}
     costed = [server for server in known if server.costs is not None]

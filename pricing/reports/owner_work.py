@@ -6,6 +6,7 @@ name. Work that came to no answer is nobody's: a share of each server's cost of 
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -15,6 +16,7 @@ import duckdb
 from metering.windows import Window
 from pricing.cost_chargeback import NodeWork
 from pricing.formula import Exact
+from pricing.instances import Instances
 from pricing.reports.rows import read_rows
 
 PARTS = DELIVERED, FAILED = ("delivered", "failed")
@@ -52,6 +54,34 @@ def whole_work(
 ) -> dict[str, list[NodeWork]]:
     """The same without owners, from the roll-up alone (sql/node_tokens.sql)."""
     return _work(cursor, window, "node_tokens", by=Owner.TENANT, kappa=kappa)
+
+
+def shared_work(
+    work: Mapping[str, Sequence[NodeWork]], instances: Instances
+) -> dict[str, list[NodeWork]]:
+    """The same work by server: an instance's is shared by weight, in whole tokens."""
+    found: dict[str, list[NodeWork]] = defaultdict(list)
+    for rows in work.values():
+        for each in (share for row in rows for share in _shares_of(row, instances)):
+            found[each.node_id].append(each)
+    return dict(found)
+
+
+def _shares_of(row: NodeWork, instances: Instances) -> list[NodeWork]:
+    cached = instances.count(row.node_id, row.cached_tokens)
+    uncached = instances.count(row.node_id, row.input_tokens - row.cached_tokens)
+    output = instances.count(row.node_id, row.output_tokens)
+    return [
+        replace(
+            row,
+            node_id=server or "",
+            input_tokens=uncached[server] + cached[server],
+            cached_tokens=cached[server],
+            output_tokens=output[server],
+            request_seconds=row.request_seconds * float(share),
+        )
+        for server, share in instances.shares(row.node_id).items()
+    ]
 
 
 def _work(

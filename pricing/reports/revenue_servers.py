@@ -1,7 +1,7 @@
 """Revenue per server of a window, from the roll-ups (sql/revenue_servers.sql)."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,11 +9,12 @@ import duckdb
 
 from metering.windows import Window
 from pricing.formula import exact_decimal
+from pricing.instances import ALONE, Instances, Member, instances_of
 from pricing.ledger.servers import Server
 from pricing.price_key import PRICE_FIELDS
 from pricing.rating import Lines
 from pricing.reports.rows import read_rows
-from pricing.revenue import EarnedLines, ServerRevenue, Service, server_revenue
+from pricing.revenue import EarnedLines, ServerRevenue, Service, over_servers, server_revenue
 
 MICROSECONDS_PER_SECOND = 1_000_000
 LINE_NAMES = (
@@ -31,13 +32,18 @@ def servers_report(
     cursor: duckdb.DuckDBPyConnection,
     window: Window,
     services: Mapping[str | None, Service] | None = None,
+    instances: Instances = ALONE,
 ) -> list[ServerRevenue]:
     """Each server's ledger sum beside the formula.
 
-    Servers without a service record count as in service for the whole window.
+    Servers without a service record count as in service for the whole window. What an instance
+    booked is shared by its servers.
     """
     earned = [_earned(row) for row in read_rows(cursor, "revenue_servers", window)]
-    return server_revenue(earned, services or {}, Service(seconds=_seconds(window)))
+    whole = Service(seconds=_seconds(window))
+    booked = [replace(row, node_id=instances.name_of(row.node_id)) for row in earned]
+    found = server_revenue(booked, services or {}, whole)
+    return over_servers(found, instances, services or {}, default=whole)
 
 
 def server_rows(
@@ -47,7 +53,17 @@ def server_rows(
     services: dict[str | None, Service] = {
         node_id: _service(server, window) for node_id, server in servers.items()
     }
-    return [_row(row, servers) for row in servers_report(cursor, window, services)]
+    instances = instances_of(
+        Member(
+            node_id=server.node_id,
+            instance_id=server.instance_id,
+            weight=server.instance_weight or 1,
+            seconds=_in_service(server, window),
+        )
+        for server in servers.values()
+        if server.instance_id is not None
+    )
+    return [_row(row, servers) for row in servers_report(cursor, window, services, instances)]
 
 
 def unbilled_report(cursor: duckdb.DuckDBPyConnection, window: Window) -> list[dict[str, Any]]:
@@ -71,14 +87,17 @@ def _earned(row: Mapping[str, Any]) -> EarnedLines:
 
 def _service(server: Server, window: Window) -> Service:
     """The server's seconds in service within the window; all of it if it earned outside."""
-    start = max(window.start_at, server.in_service_from)
-    end = min(window.end_at, server.in_service_until or window.end_at)
-    span = Window(start, end) if start < end else window
     rated = server.rated_tokens_per_second
     return Service(
-        seconds=_seconds(span),
+        seconds=_in_service(server, window) or _seconds(window),
         rated_tokens_per_second=Fraction(rated) if rated else None,
     )
+
+
+def _in_service(server: Server, window: Window) -> Fraction:
+    start = max(window.start_at, server.in_service_from)
+    end = min(window.end_at, server.in_service_until or window.end_at)
+    return _seconds(Window(start, end)) if start < end else Fraction(0)
 
 
 def _seconds(window: Window) -> Fraction:

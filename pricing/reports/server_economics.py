@@ -1,7 +1,7 @@
 """Servers of a window with what they earned, did and cost, from the roll-ups and the ledger."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -15,8 +15,9 @@ from pricing.cost_chargeback import NodeCost, NodeWork, use_of_node
 from pricing.cost_shares import CostKind, shares_of_server
 from pricing.costs import ServerCosts, cost_lines
 from pricing.formula import Exact
+from pricing.instances import Instances, Member, instances_of
 from pricing.money import exact_sum
-from pricing.reports.owner_work import Owner, owner_work, whole_work
+from pricing.reports.owner_work import Owner, owner_work, shared_work, whole_work
 from pricing.reports.revenue_servers import servers_report
 from pricing.reports.rows import read_rows
 from pricing.revenue import ServerRevenue, Service
@@ -31,7 +32,8 @@ class KnownServer:
     """A server as the ledger knows it. costs: None where its owner has not stated them.
 
     rated_tokens_per_second: of its work. reserved: owner → share of its capacity. shared: cost
-    lines that all need. measured: whether its samples give its energy.
+    lines that all need. measured: whether its samples give its energy. instance_id,
+    instance_weight: the instance that it holds with others, and its share in any unit.
     """
 
     node_id: str
@@ -43,6 +45,22 @@ class KnownServer:
     reserved: Mapping[str, Exact] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
     missing: tuple[str, ...] = ()
+    instance_id: str | None = None
+    instance_weight: Exact = 1
+
+
+def instances_in(window: Window, known: Iterable[KnownServer]) -> Instances:
+    """Which of the servers form instances in `window`."""
+    return instances_of(
+        Member(
+            node_id=server.node_id,
+            instance_id=server.instance_id,
+            weight=server.instance_weight,
+            seconds=seconds_in_service(server.periods, window),
+        )
+        for server in known
+        if server.instance_id is not None
+    )
 
 
 def servers_in_window(
@@ -55,12 +73,14 @@ def servers_in_window(
     """Every server that earned, worked or cost something in `window`, one row a currency."""
     services: dict[str | None, Service] = {s.node_id: _service(s, window) for s in known}
     earned: dict[str | None, list[ServerRevenue]] = defaultdict(list)
-    for row in servers_report(cursor, window, services):
+    instances = instances_in(window, known)
+    for row in servers_report(cursor, window, services, instances):
         earned[row.node_id].append(row)
     if any(server.reserved for server in known):
         done = owner_work(cursor, window, by=Owner.TENANT, kappa=kappa)
     else:
         done = whole_work(cursor, window, kappa=kappa)
+    done = shared_work(done, instances)
     energy = node_energy(cursor, window)
     rows: list[ServerWindow] = []
     for server in known:

@@ -31,8 +31,8 @@ from pricing.api.windows import WindowQuery, until_now
 from pricing.calendar_time import seconds_in_service
 from pricing.errors import RequestInvalid
 from pricing.money import exact_sum
-from pricing.reports.rows import read_rows
-from pricing.reports.server_economics import KnownServer, lines_of, node_energy
+from pricing.reports.server_economics import KnownServer, instances_in, lines_of, node_energy
+from pricing.reports.server_hours import server_hours
 from pricing.reports.usage_report import HOUR, check_edges
 
 router = APIRouter(tags=["economics"])
@@ -76,15 +76,17 @@ class HourRow(Shown):
 def get_hours(call: Reading, asked: Annotated[HoursAsked, Query()]) -> Response:
     """Billed tokens, token utilisation and revenue of each server and hour; cost where asked.
 
-    By billing instant. A silent sidecar shows in /v1/findings, not here.
+    By billing instant; what an instance earned is shared by its servers. A silent sidecar shows in
+    /v1/findings, not here.
     """
     window = asked.window()
     check_edges(window, [window], HOUR)
     passed, most = until_now(window, call.at), COSTED_ROWS_MAX if asked.cost else ROWS_MAX
     facts = {server.node_id: known(server) for server in registered(call).values()}
+    instances = instances_in(passed, facts.values())
     found = call.usage(
-        lambda cursor: read_rows(
-            cursor, "node_hours", passed, node_id=asked.node_id, rows_max=most + 1
+        lambda cursor: server_hours(
+            cursor, passed, instances, node_id=asked.node_id, rows_max=most + 1
         )
     )
     if len(found) > most:

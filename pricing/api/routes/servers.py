@@ -1,9 +1,10 @@
 """/v1/servers: what each node is, how fast it is rated, when it was in service, what it costs."""
 
-from typing import Annotated, Any, Literal
+from decimal import Decimal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
@@ -16,6 +17,16 @@ from pricing.ledger.servers import Server, add_server, change_server, get_server
 router = APIRouter(tags=["servers"])
 Reading = Annotated[Call, may("servers:read")]
 Writing = Annotated[Call, may("servers:write")]
+WEIGHT_MAX: Final = 10**6
+
+
+def _weight(value: Decimal) -> Decimal:
+    if not 0 < value <= WEIGHT_MAX:
+        raise ValueError(f"expected a weight above 0 and at most {WEIGHT_MAX}, got {value}")
+    return value
+
+
+Weight = Annotated[DecimalText, AfterValidator(_weight)]
 Stage = Literal["prefill", "decode", "unified", "gateway"]
 RATED = Field(
     None,
@@ -23,6 +34,13 @@ RATED = Field(
     description="tokens per second at full load: input of a prefill or unified server, output of a "
     "decode one; null: utilisation is unknown",
 )
+INSTANCE = Field(
+    None,
+    examples=["glm-a"],
+    description="engine instance that this server holds together with others; what its usage "
+    "earned is booked once and shared by weight; null: an instance of its own",
+)
+WEIGHT = Field(None, examples=["1"], description="share of the instance, any unit; null: 1")
 COSTS = Field(None, description="what it costs; null: its cost is not known, and asked for")
 
 
@@ -38,6 +56,8 @@ class ServerShown(Shown):
     in_service_from: Time
     in_service_until: Time | None = None
     cost_assumptions: CostAssumptions | None = COSTS
+    instance_id: Id | None = INSTANCE
+    instance_weight: DecimalText | None = WEIGHT
 
 
 class NewServer(Shape):
@@ -52,6 +72,8 @@ class NewServer(Shape):
     in_service_from: Time
     in_service_until: Time | None = Field(None, description="exclusive")
     cost_assumptions: CostAssumptions | None = COSTS
+    instance_id: Id | None = INSTANCE
+    instance_weight: Weight | None = WEIGHT
 
 
 class ServerChanges(Shape):
@@ -65,6 +87,8 @@ class ServerChanges(Shape):
     in_service_from: Time | None = None
     in_service_until: Time | None = None
     cost_assumptions: CostAssumptions | None = COSTS
+    instance_id: Id | None = INSTANCE
+    instance_weight: Weight | None = WEIGHT
 
 
 @router.get(

@@ -103,6 +103,8 @@ def test_the_cost_rule_asks_for_costs_that_are_not_stated(pair):
         {"kv_share": "0.333333333333333"},
         {"first_token_to_prefill": True, "kv_share": "1"},
         {"rule": "cost", "kappa": "0.07"},
+        {"rule": "cost", "kv_cost": "0.3"},
+        {"rule": "shapley", "decode_slowdown": "3", "prefill_speedup": "2", "kappa": "0.07"},
     ],
 )
 def test_servers_and_tenants_get_the_ledgers_sum_under_every_rule(house, rule):
@@ -110,10 +112,11 @@ def test_servers_and_tenants_get_the_ledgers_sum_under_every_rule(house, rule):
     furnish_pair(house)
     for node_id in ("d01", "u01"):
         body = {"node_id": node_id, "name": node_id, "stage": "unified"}
-        body |= {"in_service_from": DAY["start_at"], "cost_assumptions": COSTS}
+        facts = {"cost_assumptions": COSTS, "rated_tokens_per_second": "700"}
+        body |= {"in_service_from": DAY["start_at"]} | facts
         sent = house.send("POST", "/v1/servers", json=body)
         if sent.status_code == 409:
-            house.send("PATCH", f"/v1/servers/{node_id}", json={"cost_assumptions": COSTS})
+            house.send("PATCH", f"/v1/servers/{node_id}", json=facts)
     odd = {"input_tokens": 1_000_003, "cached_input_tokens": 333_337, "output_tokens": 77}
     owners = ["t-alder", "t-birch", None] * 3
     house.settle(*(leg(500 + i, owner, **odd) for i, owner in enumerate(owners)))

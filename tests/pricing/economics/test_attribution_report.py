@@ -6,9 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pricing.attribution import settled
-from pricing.reports.attribution_report import Rule, RuleName, split
+from pricing.capacity_game import Alone
+from pricing.reports.attribution_rules import Rule, RuleName, split
 
 QUANTA = st.integers(-(10**24), 10**24)
+AMOUNTS = [f"{name}_amount" for name in ("uncached", "cached", "cold", "output", "first")]
+SPEED = st.integers(0, 10**6)
 TOKENS = st.integers(0, 10**12)
 RATIO = st.decimals("0", "1", places=9)
 
@@ -16,10 +19,7 @@ RATIO = st.decimals("0", "1", places=9)
 @st.composite
 def cells(draw):
     """One prefill server, decode server and tenant with any billed amounts, reversals too."""
-    amounts = {
-        name: Decimal(draw(QUANTA)).scaleb(-15)
-        for name in ("uncached_amount", "cached_amount", "output_amount", "first_amount")
-    }
+    amounts = {name: Decimal(draw(QUANTA)).scaleb(-15) for name in AMOUNTS}
     tokens = {n: draw(TOKENS) for n in ("uncached_tokens", "cached_tokens", "output_tokens")}
     nodes = {"input_node_id": draw(st.sampled_from("pu")), "output_node_id": "u"}
     return amounts | tokens | nodes
@@ -34,6 +34,9 @@ def rules(draw):
         first_token_to_prefill=draw(st.booleans()),
         kappa=draw(RATIO),
         unit_costs={"p": draw(RATIO), "u": draw(RATIO)},
+        kv_cost=draw(RATIO),
+        rated={"p": draw(SPEED), "u": draw(SPEED)},
+        alone=Alone(draw(st.integers(1, 9)), draw(st.integers(1, 9))),
     )
 
 

@@ -72,6 +72,8 @@ def _fill_the_rest(change):
             in_service_from=NOW,
             in_service_until=NOW + timedelta(days=1),
             cost_assumptions={"currency": "CNY", "monthly": {"hosting": "6400"}},
+            instance_id="glm-a",
+            instance_weight=Decimal("0.5"),
         ),
     )
     add_policy(change, "undelivered = 'bill_input'", effective_from=NOW)
