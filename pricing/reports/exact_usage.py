@@ -28,7 +28,7 @@ def register_exact_usage(
 
 
 def register_window_usage(cursor: duckdb.DuckDBPyConnection, window: Window) -> None:
-    """The view exact_usage for one window, whatever corrects closed months in it."""
+    """The view exact_usage for one window, whatever corrects closed months in it: its tokens."""
     if _cut_hours([window]):
         register_exact_usage(cursor, [window], corrections_after=-1)
     else:

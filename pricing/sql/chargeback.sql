@@ -3,6 +3,42 @@
 -- units:  tokens; amounts exact, in `currency`; for rows that are not billed: what is at stake
 -- window: billing instant in [$start_at, $end_at)
 -- $tenant_id: NULL for all tenants (the caller's scope decides, pricing/scope.py)
+-- why summed: tokens of one price are added before they are priced; the amounts are the same
+WITH summed AS (
+    SELECT
+        tenant_id, project_id, cost_centre_id, model_id, disposition, reason, price_key,
+        sum(requests)::BIGINT               AS requests,
+        sum(uncached_tokens)::BIGINT        AS uncached_tokens,
+        sum(cached_tokens)::BIGINT          AS cached_tokens,
+        sum(cached_explicit_tokens)::BIGINT AS cached_explicit_tokens,
+        sum(cache_write_tokens)::BIGINT     AS cache_write_tokens,
+        sum(cache_write_1h_tokens)::BIGINT  AS cache_write_1h_tokens,
+        sum(unsplit_tokens)::BIGINT         AS unsplit_tokens,
+        sum(output_tokens)::BIGINT          AS output_tokens,
+        sum(reasoning_tokens)::BIGINT       AS reasoning_tokens
+    FROM exact_usage
+    WHERE bucket_at >= $start_at
+      AND bucket_at < $end_at
+      AND ($tenant_id IS NULL OR tenant_id = $tenant_id)
+    GROUP BY ALL
+),
+priced AS (
+    SELECT
+        s.*, k.currency,
+        charge(s.uncached_tokens, k.input_price)                        AS input_amount,
+        charge(s.cached_tokens, k.cached_price)
+          + charge(s.cached_explicit_tokens, k.cached_explicit_price)   AS cached_amount,
+        charge(s.cache_write_tokens, k.cache_write_price)
+          + charge(s.cache_write_1h_tokens, k.cache_write_1h_price)     AS cache_write_amount,
+        charge(s.output_tokens, k.output_price)                         AS output_amount,
+        charge(s.reasoning_tokens, k.reasoning_price)                   AS reasoning_amount,
+        charge(s.unsplit_tokens, least(k.input_price, k.cached_price))    AS unsplit_amount_min,
+        charge(s.unsplit_tokens, greatest(k.input_price, k.cached_price)) AS unsplit_amount_max,
+        input_amount + cached_amount + cache_write_amount + output_amount
+          + reasoning_amount                                            AS amount
+    FROM summed AS s
+    LEFT JOIN price_key AS k USING (price_key)
+)
 SELECT
     tenant_id, project_id, cost_centre_id, model_id, disposition, reason, currency,
     sum(requests)::BIGINT                                   AS requests,
@@ -19,10 +55,7 @@ SELECT
     sum(reasoning_amount)::DECIMAL(38, 15)                  AS reasoning_amount,
     sum(amount + unsplit_amount_min)::DECIMAL(38, 15)       AS amount,
     sum(amount + unsplit_amount_max)::DECIMAL(38, 15)       AS amount_max
-FROM exact_usage
-WHERE bucket_at >= $start_at
-  AND bucket_at < $end_at
-  AND ($tenant_id IS NULL OR tenant_id = $tenant_id)
+FROM priced
 GROUP BY tenant_id, project_id, cost_centre_id, model_id, disposition, reason, currency
 HAVING sum(requests) <> 0 OR sum(amount) <> 0
 ORDER BY ALL

@@ -1,5 +1,5 @@
 -- exact_usage_rollups: usage that only whole hours cut: the roll-ups alone → temp view exact_usage
 -- grain:  bucket of usage_hourly
--- units:  tokens; amounts exact, in `currency`; requests with their sign
+-- units:  tokens and requests with their sign, by price_key; not priced: who sums prices the sum
 CREATE OR REPLACE TEMP VIEW exact_usage AS
-FROM usage_money
+FROM usage_hourly
