@@ -23,6 +23,9 @@ def rerate(
     *,
     reason: Annotated[str, typer.Option(help="Why; it stands on the invoices that correct it.")],
     tenant: Annotated[list[str] | None, typer.Option(help="Only this tenant; repeatable.")] = None,
+    policies: Annotated[
+        bool, typer.Option("--policies", help="Decide anew what policies decide.")
+    ] = False,
     trial: Annotated[bool, typer.Option("--trial", help="Say it, and change nothing.")] = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
@@ -37,6 +40,7 @@ def rerate(
         "month": month,
         "reason": reason,
         "tenants": tenant or None,
+        "policies": policies,
         "trial": trial,
     }
     with progress_bar("Rating anew", "days") as advance:
@@ -49,6 +53,7 @@ def rerate(
                 month=parse_month(month),
                 reason=reason,
                 tenants=frozenset(tenant) if tenant else None,
+                with_policies=policies,
                 is_trial=trial,
             )
             house.settle()

@@ -12,11 +12,16 @@ from pricing.runs.rerate import RerateReport
 
 
 class RerateAsked(Shape):
-    """A closed month to rate anew. trial: say what would change, and change nothing."""
+    """A closed month to rate anew.
+
+    policies: decide anew, by the policies in force at the month's end, what they decide. trial: say
+    what would change, and change nothing.
+    """
 
     month: Month
     reason: Reason
     tenants: list[Id] | None = Field(None, max_length=10_000)
+    policies: bool = False
     trial: bool = False
 
 

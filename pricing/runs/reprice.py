@@ -20,6 +20,7 @@ from pricing.runs.settle import (
     count_rows,
     read_progress,
     register_directory,
+    register_policy,
     settle_values,
 )
 from pricing.runs.statements import run
@@ -85,12 +86,22 @@ def reprice_day(
 
 
 def rate_current(
-    cursor: duckdb.DuckDBPyConnection, rules: Rules, values: Mapping[str, Any]
+    cursor: duckdb.DuckDBPyConnection,
+    rules: Rules,
+    values: Mapping[str, Any],
+    *,
+    with_policies: bool = False,
 ) -> None:
-    """Ask the price of the rows in current_request anew: those that change → settled."""
+    """Ask the price of the rows in current_request anew: those that change → settled.
+
+    with_policies: ask the policies too.
+    """
     register_directory(cursor, rules.directory)
     run(cursor, "reprice_owned", values)
     run(cursor, "reprice_keep_others")
+    if with_policies:
+        register_policy(cursor, rules.policy)
+        run(cursor, "rerate_policies", values)
     rules.prices.register(cursor)
     run(cursor, "settle_settled", values)
 

@@ -21,8 +21,10 @@ from pricing.directory import ClosedPeriod
 from pricing.errors import Conflict
 from pricing.ledger.connect import Ledger
 from pricing.ledger.invoices import check_reason
+from pricing.ledger.policies import policy_in_force
 from pricing.ledger.rerates import Rerate, add_rerate
 from pricing.money import exact_arithmetic, exact_sum
+from pricing.policy import Policy
 from pricing.reports.rows import read_rows
 from pricing.runs.reprice import append_rated, rate_current
 from pricing.runs.settle import Rules, read_progress, settle_values
@@ -35,6 +37,7 @@ Progress = Callable[[int, int], None]  # days done, days to do
 class RerateOrder:
     """What is asked. month: its first day. tenants: only these; None: all whose month is closed.
 
+    with_policies: decide anew what policies decide, by those in force at the month's end.
     is_trial: say what would change, and change nothing.
     """
 
@@ -42,6 +45,7 @@ class RerateOrder:
     reason: str
     tenants: frozenset[str] | None = None
     actor: str = "tokentill rerate"
+    with_policies: bool = False
     is_trial: bool = False
 
 
@@ -102,12 +106,14 @@ def rerate_month(
             f"{order.month:%Y-%m} is closed for none of these tenants.",
             remedy="Open months are rated anew by themselves when a book is published.",
         )
+    if order.with_policies:
+        rules = replace(rules, policy=_policy_then(ledger, scope))
     record = None if order.is_trial else _on_record(ledger, rules, order, now)
     _register_scope(cursor, scope)
     days = [row["day"] for row in read_rows(cursor, "rerate_days")]
     rows: list[dict[str, Any]] = []
     for done, day in enumerate(days, start=1):
-        rows += _rerate_day(cursor, rules, day, now=now, is_trial=order.is_trial)
+        rows += _rerate_day(cursor, rules, day, order=order, now=now)
         progress(done, len(days))
     return RerateReport(
         month=order.month,
@@ -115,6 +121,13 @@ def rerate_month(
         tenants=sorted(each.tenant_id for each in scope),
         changes=_added_up(rows),
     )
+
+
+def _policy_then(ledger: Ledger, scope: Sequence[ClosedPeriod]) -> Policy:
+    """The policies at the end of the month; a correction of them is dated before it."""
+    last = max(each.end_at for each in scope) - timedelta(microseconds=1)
+    with ledger.read() as connection:
+        return policy_in_force(connection, last)
 
 
 def _on_record(ledger: Ledger, rules: Rules, order: RerateOrder, now: datetime) -> Rerate:
@@ -133,8 +146,8 @@ def _rerate_day(
     rules: Rules,
     day: date,
     *,
+    order: RerateOrder,
     now: datetime,
-    is_trial: bool,
 ) -> list[dict[str, Any]]:
     """One UTC day in one transaction; the sums of what changed, by tenant and currency."""
     _, settle_seq = read_progress(cursor)
@@ -143,17 +156,18 @@ def _rerate_day(
         "start_at": start,
         "end_at": start + timedelta(days=1),
         "cause": "rerated",
+        "with_policies": order.with_policies,
     }
     # current_request says which closed month its rows correct: nothing else may leave them out
     open_rules = replace(rules, directory=replace(rules.directory, closed=()))
     rows: list[dict[str, Any]] = []
     with suppress(_TrialOver), transaction(cursor):
         run(cursor, "rerate_current", values)
-        rate_current(cursor, open_rules, values)
+        rate_current(cursor, open_rules, values, with_policies=order.with_policies)
         run(cursor, "rerate_keep_same")
         run(cursor, "settle_reversals", values)
         rows = read_rows(cursor, "rerate_change")
-        if is_trial:
+        if order.is_trial:
             raise _TrialOver
         append_rated(cursor, values)
     return rows

@@ -2,7 +2,7 @@
 --                 current_request
 -- grain:  request_id, part
 -- window: billing_at in [$start_at, $end_at) and in a month of rerate_scope (registered)
--- only what was billed, or lacked a price: nothing else of a closed month is decided by prices
+-- what was billed or lacked a price; with $with_policies also what a policy kept from the bill
 CREATE OR REPLACE TEMP TABLE current_request AS
 WITH reversed AS (
     SELECT request_id, part, revision
@@ -21,4 +21,8 @@ JOIN rerate_scope AS s
 WHERE r.billing_at >= $start_at
   AND r.billing_at < $end_at
   AND r.sign = 1
-  AND r.disposition IN ('billed', 'unpriced')
+  AND (r.disposition IN ('billed', 'unpriced')
+       OR ($with_policies
+           AND (r.disposition = 'undelivered'
+                OR (r.disposition = 'held' AND r.reason = 'decode_only')
+                OR (r.disposition = 'cost' AND r.reason = 'aborted'))))

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from metering.windows import parse_month
 from pricing.api.call import Call, may
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
 from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.rerate_shapes import (
@@ -31,13 +32,15 @@ Reading = Annotated[Call, may("books:read")]
 def post_rerate(call: Annotated[Call, may("invoices:write")], asked: RerateAsked) -> Response:
     """By the books now in force. Documents stay; each tenant's next invoice has the difference.
 
-    A second run adds nothing. trial: the answer is the same, and nothing is changed.
+    A second run adds nothing. policies: a corrected policy counts if it is dated before the
+    month's end. trial: the answer is the same, and nothing is changed.
     """
     order = RerateOrder(
         month=parse_month(asked.month),
         reason=asked.reason,
         tenants=None if asked.tenants is None else frozenset(asked.tenants),
         actor=call.principal.key_id,
+        with_policies=asked.policies,
         is_trial=asked.trial,
     )
     return one(call.request, rerated(call.services.rerate(order)))
@@ -51,9 +54,7 @@ def post_rerate(call: Annotated[Call, may("invoices:write")], asked: RerateAsked
 )
 def get_rerates(call: Reading, paging: Paged) -> Response:
     """Which months were rated anew, why and by whom, the last first."""
-    with call.ledger() as connection:
-        rows = list_rerates(connection, paging.page(requested_at=datetime, rerate_id=str))
-    return many(call.request, RerateShown, *paging.cut(rows, "requested_at", "rerate_id"))
+    return ledger_list(call, RerateShown, paging, list_rerates, requested_at=datetime, rerate_id=str)
 
 
 @router.get("/v1/rerates/{rerate_id}", summary="Read a re-rate", response_model=RerateWhole)
