@@ -119,6 +119,17 @@ def samples(found: Callable[[int], int] = lambda _: 0) -> list[Case]:
     ]
 
 
+def cold_samples() -> Case:
+    """Two answers to a long prompt that nobody has asked: it was computed once, not found.
+
+    vLLM's usage block says what the second sample found; the bill follows the first.
+    """
+    content = "two of these"
+    prompt = chat_tokens(content, system="!" + SYSTEM)
+    asked = chat(content, 8, system="!" + SYSTEM, n=2, temperature=1, seed=5)
+    return Case("n = 2, long and cold", [asked], [Bill(prompt, 16)], samples=prompt)
+
+
 def failures() -> list[Case]:
     """Clients that leave, and requests that an engine refuses: nothing is billed."""
     unending = LENGTH - 100

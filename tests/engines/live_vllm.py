@@ -66,6 +66,7 @@ CASES = [
     *cases.streams(),
     *cases.prefixes(),
     *cases.samples(),
+    cases.cold_samples(),
     *cases.dialects(),
     *own(),
     *cases.failures(),

@@ -31,6 +31,7 @@ CASES = [
     *cases.streams(),
     *cases.prefixes(),
     *cases.samples(),
+    cases.cold_samples(),
     Case("beam search", [BEAMS], [Bill(12, 12)], beam=(0, -2)),
     *FAILED,
     cases.burst(),

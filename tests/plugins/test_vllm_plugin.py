@@ -115,6 +115,16 @@ def test_samples_of_one_call_share_a_group(written: Callable[..., Path]) -> None
     assert {r["group_id"] for r in rows(folder)} == {"chatcmpl-req-1"}
 
 
+def test_samples_of_one_step_keep_their_order(written: Callable[..., Path]) -> None:
+    """Cold, n=2 (vLLM 0.32, prefill): 0 and 672 cached in one step; the first one is the bill's."""
+    found = [request(num_cached_tokens=cached) for cached in (0, 672)]
+    read = rows(written(step(*found, calls=[2])))
+    first, second = sorted(read, key=lambda row: row["finished_at"])
+    assert first["finished_at"] < second["finished_at"]
+    assert (first["cached_input_tokens"], second["cached_input_tokens"]) == (0, 672)
+    assert len({row["started_at"].replace(microsecond=0) for row in read}) == 1
+
+
 def test_pooling_requests_are_embeddings(written: Callable[..., Path]) -> None:
     """A pooling request has no max_tokens; its output is 0."""
     (row,) = rows(written(step(request(max_tokens_param=None, num_generation_tokens=0))))
