@@ -33,8 +33,7 @@ METRICS: Final = Finding(
     "--enable-metrics",
     "incomplete",
     "starts are taken from the answer minus its latency, on streams up to their decode time early; "
-    "queue, prefill and first-token times are unknown; without /metrics nothing can be reconciled; "
-    "n > 1 on /generate cannot be grouped",
+    "queue, prefill and first-token times are unknown; without /metrics nothing can be reconciled",
     "start SGLang with --enable-metrics",
 )
 PROMPTS: Final = Finding(

@@ -29,6 +29,12 @@ class Sampling(msgspec.Struct, gc=False):
 
     n: int | None = None
     max_new_tokens: int | None = None
+    beam_width: int | None = None
+
+    @property
+    def samples(self) -> int:
+        """Samples that the engine runs: of a beam search n is how many beams are returned."""
+        return 1 if (self.beam_width or 1) > 1 else self.n or 1
 
 
 class Parameters(msgspec.Struct, gc=False):

@@ -167,21 +167,23 @@ def _group(
 ) -> tuple[str | None, int | None]:
     """Id and size of the samples of one prompt with n > 1.
 
-    received_time is the engine's monotonic clock in nanoseconds at the call. One call may hold
-    several prompts, so the prompt's digest belongs to the id (its length where it is not logged).
+    received_time is the engine's monotonic clock at the call. One call may hold several prompts, so
+    the prompt's digest belongs to the id (its length where it is not logged). /generate has no
+    received_time, and nothing else that its samples share: each is a request there, as its own
+    meta_info tells the client.
     """
     sampling = parameters.sampling_params
-    if sampling is None or sampling.n is None or not 1 < sampling.n <= GROUP_SIZE_MAX:
+    if sampling is None or not 1 < sampling.samples <= GROUP_SIZE_MAX:
         return None, None
     if stage != _UNIFIED:
-        return join_key, sampling.n
-    call = _first_given(bytes(parameters.received_time), bytes(meta.request_received_ts))
+        return join_key, sampling.samples
+    call = bytes(parameters.received_time)
     if call == NULL:
-        return None, sampling.n
+        return None, None
     prompt = _first_given(bytes(parameters.input_ids), bytes(parameters.text))
     if prompt == NULL:
         prompt = b"%d" % (meta.prompt_tokens or 0)
-    return hashlib.sha256(call + b"\0" + prompt).hexdigest()[:GROUP_ID_LENGTH], sampling.n
+    return hashlib.sha256(call + b"\0" + prompt).hexdigest()[:GROUP_ID_LENGTH], sampling.samples
 
 
 def _first_given(text: bytes, otherwise: bytes) -> bytes:

@@ -18,7 +18,8 @@ WARMUP_TEXT_BYTES_MAX: Final = 512
 SERVER_ERROR: Final = 500
 
 _OK: Final = Status.OK.value
-_FINISHES: Final = frozenset({"stop", "length"})
+_LENGTH: Final = "length"
+_FINISHES: Final = frozenset({"stop", _LENGTH})
 _ABORT: Final = "abort"
 _QUEUE_ABORT: Final = "waiting queue"
 _NO_LABELS: Final = frozenset({NULL, b"{}"})
@@ -34,12 +35,32 @@ def status_of(meta: MetaInfo, parameters: Parameters, *, generates: bool) -> str
         raise UsageInvalid("finish_reason", "missing")
     if bytes(parameters.custom_labels) in _NO_LABELS and _is_engines_own(meta, parameters):
         return Status.WARMUP.value
+    if generates and _fills_the_cache(meta, parameters):
+        return Status.WARMUP.value
     if reason is None or reason.type in _FINISHES:
         return _OK
     if reason.type != _ABORT:
         expected = f"expected {', '.join(sorted(_FINISHES))} or {_ABORT}"
         raise UsageInvalid("finish_reason", f"{expected}, got {shown(reason.type)}")
     return _abort_status(reason, counted=meta.prompt_tokens is not None).value
+
+
+def _fills_the_cache(meta: MetaInfo, parameters: Parameters) -> bool:
+    """The request without output that SGLang sends itself before the samples of a /generate call.
+
+    Where samples form a group, pairing knows it. A client that asked for no output is no such one.
+    """
+    sampling = parameters.sampling_params
+    return (
+        sampling is not None
+        and sampling.samples > 1
+        and sampling.max_new_tokens != 0
+        and meta.completion_tokens == 0
+        and meta.finish_reason is not None
+        and meta.finish_reason.type == _LENGTH
+        and bytes(parameters.received_time) == NULL
+        and parameters.bootstrap_room is None
+    )
 
 
 def _abort_status(reason: FinishReason, *, counted: bool) -> Status:

@@ -134,7 +134,7 @@ def _details(value: object) -> CachedTokens | None:
 
 
 def _sampling(value: Mapping[str, Any]) -> Sampling:
-    return Sampling(n=_whole(value.get("n")), max_new_tokens=_whole(value.get("max_new_tokens")))
+    return Sampling(**{name: _whole(value.get(name)) for name in Sampling.__struct_fields__})
 
 
 def _text(value: object) -> str | None:

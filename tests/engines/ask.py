@@ -74,6 +74,8 @@ def _last_usage(text: str) -> dict[str, Any] | None:
             event = json.loads(line.removeprefix("data:"))
         except ValueError:
             continue
+        if not isinstance(event, dict):
+            continue
         places = (event, event.get("message"), event.get("response"))
         usages = [p["usage"] for p in places if isinstance(p, dict) and p.get("usage")]
         if usages:

@@ -10,11 +10,14 @@ import httpx
 import pytest
 
 from tests.engines import cases, report
+from tests.engines.ask import Ask
+from tests.engines.cases import Bill, Case
 from tests.engines.engine import free_ports, sglang
 from tests.engines.run import billed, explained, killed_in_a_stream, moved, right, run
 from tests.engines.till import Till
 
 NODE = "s01"
+PROMPT = "def beam(x):"
 WARM_UP = "The capital city of France is"  # SGLang's own request at its start, 8 tokens out
 WORK_OF_SAMPLES = 2  # n = 2 computes the prompt three times: once before the samples
 NO_ECHO = "echo of 0 tokens"  # refused, other than by vLLM
@@ -25,7 +28,21 @@ def found(prompt_tokens):
     return prompt_tokens - 1
 
 
+def generate(name, bills, **sampling):
+    """A request on SGLang's own route."""
+    asked = {"max_new_tokens": 4, "temperature": 0, "ignore_eos": True} | sampling
+    return Case(name, [Ask("/generate", {"text": PROMPT, "sampling_params": asked})], bills)
+
+
+SIZE = len(PROMPT)
+OWN = [
+    generate("generate", [Bill(SIZE, 4)]),
+    generate("generate, n = 2", [Bill(SIZE, 4, SIZE - 1)] * 2, n=2),
+    generate("generate, three beams", [Bill(SIZE, 12)], n=3, beam_width=3),
+    generate("generate, two of three beams", [Bill(SIZE, 8)], n=2, beam_width=3),
+]
 CASES = [
+    *OWN,
     *(
         case if case.name != NO_ECHO else replace(case, bills=[], status=400)
         for case in cases.streams()
@@ -82,7 +99,7 @@ def test_samples_are_cached_as_the_client_is_told(done, name):
 
 @pytest.mark.parametrize("kind", ["input", "output"])
 def test_every_counted_token_has_a_cause(done, kind):
-    """Counted by the engine = billed + prompts of samples + clients that left."""
+    """Counted by the engine = billed + prompts of samples + its own + clients that left."""
     ran, _, rows, _ = done
     row = rows[NODE, f"{kind}_tokens"]
     place = 0 if kind == "input" else 2
@@ -91,6 +108,7 @@ def test_every_counted_token_has_a_cause(done, kind):
     causes = {
         "billed": sum(tokens[place] for each in ran.values() for tokens in right(each)),
         "sample_prompt": samples if kind == "input" else 0,
+        "warmup": SIZE if kind == "input" else 0,  # before the two samples of /generate
         "client_disconnects": moved(left, NODE, kind),
     }
     assert row["counted"] == moved(ran.values(), NODE, kind)

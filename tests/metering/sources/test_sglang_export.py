@@ -257,6 +257,32 @@ def test_a_group_without_a_logged_prompt_uses_its_length() -> None:
     assert ids[0] == ids[1] != ids[2]
 
 
+GENERATE = {"sampling_params": {"n": 2, "max_new_tokens": 4}}  # no received_time on /generate
+NO_OUTPUT = {"completion_tokens": 0, "finish_reason": {"type": "length", "length": 0}}
+
+
+def test_samples_of_generate_are_requests() -> None:
+    """SGLang 0.5.23, run: n=2 gives request_received_ts of their own; each tells 12 / 4."""
+    for at in (1796068107.7688296, 1796068107.7690208):
+        read = row(GENERATE, prompt_tokens=12, completion_tokens=4, request_received_ts=at)
+        assert (read["group_id"], read["group_size"], read["status"]) == (None, None, "ok")
+
+
+def test_the_request_before_samples_of_generate_is_the_engines() -> None:
+    """SGLang 0.5.23, run: one line more than samples, without output; asking for none is other."""
+    assert row(GENERATE, **NO_OUTPUT)["status"] == "warmup"
+    asked = {"sampling_params": {"n": 2, "max_new_tokens": 0}}
+    assert row(asked, **NO_OUTPUT)["status"] == "ok"
+    assert row({"received_time": 1.5} | GENERATE, **NO_OUTPUT)["status"] == "ok"
+
+
+def test_a_beam_search_is_one_request() -> None:
+    """SGLang 0.5.23, run: beam_width 3 and n=3 give one line with the tokens of all beams."""
+    beams = {"sampling_params": {"n": 3, "beam_width": 3, "max_new_tokens": 4}}
+    read = row({"received_time": 1.5} | beams, prompt_tokens=12, completion_tokens=12)
+    assert (read["group_id"], read["group_size"], read["output_tokens"]) == (None, None, 12)
+
+
 def test_in_pd_the_group_is_the_join_key() -> None:
     """All n+1 lines share one room in 0.5.23."""
     parameters = {"bootstrap_host": "h", "bootstrap_room": 5, "sampling_params": {"n": 2}}
