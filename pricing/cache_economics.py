@@ -193,3 +193,33 @@ def value_of_cache_step(
         compute_fixed_per_gib=gained,
         traffic_fixed_per_gib=saved / Fraction(gib),
     )
+
+
+def value_of_gib(
+    input_tokens: Exact,
+    prices: TokenPrices,
+    *,
+    kappa: Exact,
+    hit_ratios: tuple[Exact, Exact],
+    gib: Exact = 1,
+    cost_per_million_uncached: Exact = 0,
+) -> CacheStep | None:
+    """What one of `gib` more GiB of KV cache is worth to traffic of `input_tokens` tokens.
+
+    hit_ratios: before and after, from the curve. The compute that the traffic uses is taken from
+    itself, so neither servers nor a rating are needed. Money per GiB, in the prices' currency;
+    None: nothing is computed (all hits, κ = 0).
+    """
+    used = Fraction(input_tokens) * (
+        1 - Fraction(hit_ratios[0]) + Fraction(kappa) * Fraction(hit_ratios[0])
+    )
+    if not used:
+        return None
+    pool = Pool(  # the whole traffic in one second of one server: only products count
+        seconds=1,
+        compute=Compute(uncached_tokens_per_second=used, kappa=kappa),
+        servers=1,
+        cost_per_server=Fraction(cost_per_million_uncached) * used / TOKENS_PER_PRICE_UNIT,
+        input_tokens_per_second=input_tokens,
+    )
+    return value_of_cache_step(pool, prices, gib=gib, hit_ratios=hit_ratios)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -12,7 +13,7 @@ from metering.windows import Window, parse_time
 from pricing.api.economics_rows import Adding, economics_rows
 from pricing.api.windows import until_now
 from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do
-from pricing.cli_revenue import decimal_ratio
+from pricing.cli_numbers import amount_option, ratio_option
 from pricing.client import Client
 from pricing.errors import RequestInvalid
 from pricing.ledger.servers import every_server
@@ -42,10 +43,6 @@ MONEY = frozenset(
 )
 
 
-def _ratio(help_text: str) -> Any:
-    return typer.Option(parser=decimal_ratio, metavar="RATIO", help=help_text)
-
-
 def costs(
     *,
     start: Annotated[str | None, typer.Option(help="UTC hour; default: this month's.")] = None,
@@ -53,8 +50,14 @@ def costs(
         str | None, typer.Option(help="Exclusive; default: the end of the hour.")
     ] = None,
     group_by: Annotated[GroupBy, typer.Option(help="Add servers up.")] = "server",
-    kappa: Annotated[Decimal, _ratio("Server time of a cached / an uncached token.")] = Decimal(0),
-    vat_rate: Annotated[Decimal, _ratio("VAT inside the prices.")] = Decimal(0),
+    kappa: Annotated[
+        Decimal, ratio_option("Server time of a cached / an uncached token.")
+    ] = Decimal(0),
+    vat_rate: Annotated[Decimal, ratio_option("VAT inside the prices.")] = Decimal(0),
+    output_weight: Annotated[
+        Decimal | None,
+        amount_option("Server time of an output / an uncached token; splits a unified server."),
+    ] = None,
     as_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
@@ -65,7 +68,8 @@ def costs(
     Example: tokentill costs --start 2026-10-01T00:00:00Z --end 2026-11-01T00:00:00Z --group-by pool
     """
     now = datetime.now(UTC)
-    asked = {"group_by": group_by, "kappa": f"{kappa:f}", "vat_rate": f"{vat_rate:f}"}
+    adding = Adding(group_by=group_by, kappa=kappa, vat_rate=vat_rate, output_weight=output_weight)
+    asked = {name: _text(value) for name, value in asdict(adding).items()}
 
     def by_api(client: Client) -> Any:
         window = _window(start, end, now)
@@ -76,7 +80,6 @@ def costs(
         window = until_now(_window(start, end, now), house.now)
         with house.ledger.read() as connection:
             known = {server.node_id: server for server in every_server(connection)}
-        adding = Adding(group_by=group_by, kappa=kappa, vat_rate=vat_rate)
         rows = economics_rows(house.cursor, window, known, adding)
         return [row.model_dump(mode="json") for row in rows]
 
@@ -89,6 +92,11 @@ def costs(
     for row in rows:
         for question in row["missing"]:
             typer.echo(f"{row['group']}: missing {question}", err=True)
+
+
+def _text(value: Any) -> Any:
+    """A parameter of the route: decimals as text."""
+    return f"{value:f}" if isinstance(value, Decimal) else value
 
 
 def _window(start: str | None, end: str | None, now: datetime) -> Window:

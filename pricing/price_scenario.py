@@ -4,14 +4,54 @@ Prices per million tokens in one currency, ratios 0–1; exact fractions of what
 elasticity is an assumption: one price change never shows it.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
 
-from pricing.formula import Exact
+from pricing.formula import TOKENS_PER_PRICE_UNIT, Exact
 
 
 def demand_factor(price_factor: float, elasticity: float) -> float:
     """Traffic at a price changed by `price_factor`, as a ratio: T ∝ b^−ε (an estimate)."""
     return float(price_factor**-elasticity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricePoint:
+    """Traffic at another price, as a scenario; estimates, in the currency of the price.
+
+    price_factor: new ÷ present price. blended_price: per million input tokens. input_tokens,
+    revenue and profit: of the same window.
+    """
+
+    price_factor: float
+    blended_price: float
+    input_tokens: float
+    revenue: float
+    profit: float
+
+
+def price_point(
+    price_factor: float,
+    elasticity: float,
+    *,
+    input_tokens: int,
+    blended_price: Exact,
+    cost_per_million: Exact,
+) -> PricePoint:
+    """What `input_tokens` at `blended_price` become at `price_factor` times the price.
+
+    cost_per_million: what one more million billed tokens costs, in the currency of the price.
+    """
+    price = float(blended_price) * price_factor
+    tokens = input_tokens * demand_factor(price_factor, elasticity)
+    millions = tokens / TOKENS_PER_PRICE_UNIT
+    return PricePoint(
+        price_factor=price_factor,
+        blended_price=price,
+        input_tokens=tokens,
+        revenue=millions * price,
+        profit=millions * (price - float(cost_per_million)),
+    )
 
 
 def best_blended_price(cost_per_million: Exact, elasticity: Exact) -> Fraction | None:

@@ -11,7 +11,15 @@ from fractions import Fraction
 from typing import TypeVar
 
 from pricing.cost_shares import CostKind, CostShare
-from pricing.economics import Economics, Measured, economics, input_line_costs, net_of_vat
+from pricing.economics import (
+    Economics,
+    Measured,
+    cost_per_million_tokens,
+    economics,
+    input_line_costs,
+    net_of_vat,
+    split_by_node_hours,
+)
 from pricing.formula import Exact
 from pricing.money import exact_sum
 
@@ -76,8 +84,18 @@ class Worth:
     payback_months: Fraction | None
 
 
-def worth(server: ServerWindow, *, kappa: Exact = 0, vat_rate: Exact = 0) -> Worth:
-    """What `server` is worth: money in its currency, κ a ratio, vat_rate 0–1 inside the prices."""
+def worth(
+    server: ServerWindow,
+    *,
+    kappa: Exact = 0,
+    vat_rate: Exact = 0,
+    output_weight: Exact | None = None,
+) -> Worth:
+    """What `server` is worth: money in its currency, vat_rate 0–1 inside the prices.
+
+    kappa, output_weight: server time of a cached, of an output token ÷ that of an uncached one.
+    Without output_weight the cost of a unified server has no split by kind of token.
+    """
     cost, net = server.cost_total, net_of_vat(server.revenue, vat_rate)
     seconds = server.seconds or 1  # nothing is done in no time: every rate is then 0
     figures = economics(
@@ -94,36 +112,67 @@ def worth(server: ServerWindow, *, kappa: Exact = 0, vat_rate: Exact = 0) -> Wor
             output_is_work=server.stage == "decode",
         )
     )
-    if server.stage != "decode":  # one cost, two kinds of token: a unified server's has no split
-        figures = replace(figures, cost_per_million_output=None)
-    if server.stage != "prefill":
-        figures = replace(figures, cost_per_million_input=None)
-    uncached, cached = _line_costs(server, cost, figures.hit_ratio, kappa)
+    lines = _line_costs(server, cost, kappa, output_weight)
+    figures = replace(
+        figures, cost_per_million_input=lines.input, cost_per_million_output=lines.output
+    )
     factor = None if cost is None or not net else Fraction(cost) / net
     used = figures.utilization_ratio
     return Worth(
         figures=figures,
         net_revenue=net,
         cost=cost,
-        cost_per_million_uncached=uncached,
-        cost_per_million_cached=cached,
+        cost_per_million_uncached=lines.uncached,
+        cost_per_million_cached=lines.cached,
         break_even_factor=factor,
         break_even_utilization=None if factor is None or used is None else factor * used,
         payback_months=_payback_months(server, net),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _LineCosts:
+    """Cost per million tokens by kind, in the currency of the cost; None: not known."""
+
+    input: Fraction | None = None
+    uncached: Fraction | None = None
+    cached: Fraction | None = None
+    output: Fraction | None = None
+
+
 def _line_costs(
-    server: ServerWindow, cost: Decimal | None, hit_ratio: Fraction | None, kappa: Exact
-) -> tuple[Fraction | None, Fraction | None]:
-    """Cost per million uncached and cached tokens of a prefill server, in its currency."""
-    if cost is None or server.stage != "prefill" or hit_ratio is None:
-        return None, None
-    if hit_ratio == 1 and not kappa:
-        return None, None  # only hits, and they took no time: nothing to charge the cost to
-    return input_line_costs(
-        cost, input_tokens=server.input_tokens, hit_ratio=hit_ratio, kappa=kappa
-    )
+    server: ServerWindow, cost: Decimal | None, kappa: Exact, output_weight: Exact | None
+) -> _LineCosts:
+    """The server's cost by server time: an uncached token counts 1, the others their weight.
+
+    A prefill server's is all input's, a decode server's all output's.
+    """
+    stated = None if output_weight is None else Fraction(output_weight)
+    weight = {"prefill": Fraction(0), "decode": Fraction(1)}.get(server.stage or "mixed", stated)
+    if cost is None or weight is None or server.stage is None:
+        return _LineCosts()
+    uncached = server.input_tokens - server.cached_tokens
+    computed = uncached + Fraction(kappa) * server.cached_tokens
+    work = {
+        "input": Fraction(0) if server.stage == "decode" else computed,
+        "output": weight * server.output_tokens,
+    }
+    if not any(work.values()):  # nothing took time: a prefill server's is still all input's
+        of_input = server.input_tokens if server.stage == "prefill" else 0
+        return _LineCosts(input=cost_per_million_tokens(cost, of_input))
+    parts = split_by_node_hours(cost, work)
+    lines = _LineCosts()
+    if work["input"]:
+        ratio = Fraction(server.cached_tokens, server.input_tokens)
+        miss, hit = input_line_costs(
+            parts["input"], input_tokens=server.input_tokens, hit_ratio=ratio, kappa=kappa
+        )
+        whole = cost_per_million_tokens(parts["input"], server.input_tokens)
+        lines = _LineCosts(input=whole, uncached=miss, cached=hit)
+    if work["output"]:
+        spent = cost_per_million_tokens(parts["output"], server.output_tokens)
+        lines = replace(lines, output=spent)
+    return lines
 
 
 def _payback_months(server: ServerWindow, net_revenue: Fraction) -> Fraction | None:

@@ -109,11 +109,7 @@ def attainment(
     failed_requests: dropped, rejected or failed ones; they count as missed, or a server could
     improve its figures by turning requests away.
     """
-    cut = bucket_of(limit_seconds)
-    surely = [w for b, w in histogram.items() if upper_bound_seconds(b) <= limit_seconds]
-    perhaps = [w for b, w in histogram.items() if b <= cut]
-    every = list(histogram.values())
-    low, high, whole = _sum(surely), _sum(perhaps), _sum(every)
+    low, high, whole = _met(histogram, limit_seconds)
     asked = whole.requests + failed_requests
     seconds = Fraction(window_seconds)
     return Attainment(
@@ -125,6 +121,14 @@ def attainment(
             None if whole.revenue is None or low.revenue is None else whole.revenue - low.revenue
         ),
     )
+
+
+def _met(histogram: Histogram, limit_seconds: float) -> tuple[Weight, Weight, Weight]:
+    """Who surely met the limit, who may have, and all."""
+    cut = bucket_of(limit_seconds)
+    surely = [w for b, w in histogram.items() if upper_bound_seconds(b) <= limit_seconds]
+    perhaps = [w for b, w in histogram.items() if b <= cut]
+    return _sum(surely), _sum(perhaps), _sum(list(histogram.values()))
 
 
 def percentile_seconds(histogram: Histogram, ratio: Exact) -> float | None:
@@ -140,11 +144,49 @@ def percentile_seconds(histogram: Histogram, ratio: Exact) -> float | None:
     raise ValueError(f"ratio must lie in 0..1, got {ratio}")
 
 
-def both_limits(first: Share, second: Share) -> Share:
-    """Share of requests that met two limits, from each alone: between a + b − 1 and min(a, b)."""
-    if first.low is None or second.low is None or first.high is None or second.high is None:
-        return Share(None, None)
-    return Share(max(Fraction(0), first.low + second.low - 1), min(first.high, second.high))
+@dataclass(frozen=True, slots=True)
+class BothMet:
+    """Who met two limits at once: shares of requests and of output tokens, goodput per second.
+
+    Histograms of single measures do not say which requests met both; what is certain is between
+    `low` (as few as can be in both) and `high` (as many).
+    """
+
+    by_request: Share
+    by_token: Share
+    goodput: Share
+
+
+def both_limits(
+    first: tuple[Histogram, float],
+    second: tuple[Histogram, float],
+    *,
+    window_seconds: Exact,
+    failed_requests: int = 0,
+) -> BothMet:
+    """Bounds on who met both limits; each is (histogram, limit in seconds).
+
+    A request that only one histogram knows (one token has no TPOT) may have met the other limit or
+    not. failed_requests count as missed.
+    """
+    sides = [_met(histogram, limit) for histogram, limit in (first, second)]
+    asked = max(whole.requests for _, _, whole in sides)
+    tokens = max(whole.output_tokens for _, _, whole in sides)
+    requests = _in_both([(s.requests, p.requests, w.requests) for s, p, w in sides], asked)
+    written = _in_both(
+        [(s.output_tokens, p.output_tokens, w.output_tokens) for s, p, w in sides], tokens
+    )
+    return BothMet(
+        by_request=_share(*requests, asked + failed_requests),
+        by_token=_share(*written, tokens),
+        goodput=_share(*requests, Fraction(window_seconds)),
+    )
+
+
+def _in_both(sides: Sequence[tuple[int, int, int]], whole: int) -> tuple[int, int]:
+    """Fewest and most of `whole` that lie in both; each side: surely, perhaps, known."""
+    low = sum(surely for surely, _, _ in sides) - whole
+    return max(0, low), min(perhaps + whole - known for _, perhaps, known in sides)
 
 
 def tpot_seconds(e2e_seconds: float, ttft_seconds: float, output_tokens: int) -> float | None:

@@ -35,16 +35,21 @@ from pricing.ledger.servers import Server
 from pricing.reports.server_economics import servers_in_window
 from pricing.server_economics import ServerWindow, Worth, together, worth
 
+INPUT_SPLIT: Final = "prefill servers, by kappa; unified ones by output_weight too"
 GroupBy = Literal["server", "pool", "hardware", "stage", "fleet"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adding:
-    """How to add up. kappa: server time of a cached token ÷ an uncached one; vat_rate: 0–1."""
+    """How to add up. vat_rate: 0–1.
+
+    kappa, output_weight: server time of a cached, of an output token ÷ that of an uncached one.
+    """
 
     group_by: GroupBy = "server"
     kappa: Exact = 0
     vat_rate: Exact = 0
+    output_weight: Exact | None = None
 
 
 class EconomicsRow(Shown):
@@ -79,10 +84,12 @@ class EconomicsRow(Shown):
     profit: Amount | None = figure(MONEY, WORTH, "net revenue − cost")
     gross_margin: float | None = figure("ratio", WORTH, "1 − cost ÷ net revenue")
     margin_on_cost: float | None = figure("ratio", WORTH, "net revenue ÷ cost − 1")
-    cost_per_million_input: Amount | None = figure(PER_MILLION, WORTH, "prefill servers")
-    cost_per_million_uncached: Amount | None = figure(PER_MILLION, WORTH, "prefill, by kappa")
-    cost_per_million_cached: Amount | None = figure(PER_MILLION, WORTH, "prefill, by kappa")
-    cost_per_million_output: Amount | None = figure(PER_MILLION, WORTH, "decode servers")
+    cost_per_million_input: Amount | None = figure(PER_MILLION, WORTH, INPUT_SPLIT)
+    cost_per_million_uncached: Amount | None = figure(PER_MILLION, WORTH, INPUT_SPLIT)
+    cost_per_million_cached: Amount | None = figure(PER_MILLION, WORTH, INPUT_SPLIT)
+    cost_per_million_output: Amount | None = figure(
+        PER_MILLION, WORTH, "decode servers; unified ones by output_weight"
+    )
     break_even_factor: float | None = figure("times this revenue", WORTH, "that pays the cost")
     break_even_utilization_ratio: float | None = figure("ratio", WORTH, "U that pays the cost")
     payback_months: float | None = figure("months", WORTH, "estimate: investment ÷ monthly cash")
@@ -140,6 +147,12 @@ def _row(
         {_fact(servers, member, name) for member in members} for name in ("pool", "hardware")
     )
     server = servers.get(whole.node_ids[0]) if len(members) == 1 else None
+    found = worth(
+        whole,
+        kappa=adding.kappa,
+        vat_rate=adding.vat_rate,
+        output_weight=adding.output_weight,
+    )
     return {
         "group": group,
         "currency": whole.currency,
@@ -161,7 +174,7 @@ def _row(
             f"{kind}_cost": whole.kinds.get(kind) if whole.cost is not None else None
             for kind in KINDS
         },
-        **figures_of(worth(whole, kappa=adding.kappa, vat_rate=adding.vat_rate)),
+        **figures_of(found),
     }
 
 

@@ -11,7 +11,16 @@ from metering.windows import Window
 from pricing.calendar_time import SECONDS_PER_HOUR, length_seconds
 from pricing.formula import SECONDS_PER_DAY, Exact
 from pricing.reports.rows import read_rows
-from pricing.slo import Attainment, Histogram, Weight, attainment, percentile_seconds, with_revenue
+from pricing.slo import (
+    Attainment,
+    BothMet,
+    Histogram,
+    Weight,
+    attainment,
+    both_limits,
+    percentile_seconds,
+    with_revenue,
+)
 
 GroupBy = Literal["all", "model", "pool", "node", "hour", "day"]
 Measure = Literal["ttft", "tpot", "e2e", "queue"]
@@ -21,10 +30,15 @@ SECONDS_OF: dict[GroupBy, int] = {"hour": SECONDS_PER_HOUR, "day": SECONDS_PER_D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelsQuery:
-    """What is asked. stage: whose clock; delivering: decode and unified servers."""
+    """What is asked. stage: whose clock; delivering: decode and unified servers.
+
+    also, also_limit_seconds: a second limit that the same requests should meet; None: one alone.
+    """
 
     measure: Measure
     limit_seconds: float
+    also: Measure | None = None
+    also_limit_seconds: float = 0.0
     stage: Stage = "delivering"
     group_by: GroupBy = "all"
     model_id: str | None = None
@@ -42,6 +56,7 @@ class Levels:
     currency: str | None
     revenue: Decimal | None
     met: Attainment
+    both: BothMet | None = None
 
     def percentile(self, ratio: Exact) -> float | None:
         """Upper bound in seconds of the bucket that holds the request at `ratio`."""
@@ -58,13 +73,8 @@ def service_levels(
         "pool": query.pool,
         "node_id": query.node_id,
     }
-    histograms: dict[str | None, dict[int, Weight]] = defaultdict(dict)
-    counts = read_rows(
-        cursor, "latency_groups", window, measure=query.measure, stage=query.stage, **asked
-    )
-    for row in counts:
-        weight = Weight(row["requests"], row["output_tokens"])
-        histograms[row["group_name"]][row["bucket"]] = weight
+    histograms = _histograms(cursor, window, query.measure, query.stage, asked)
+    others = _histograms(cursor, window, query.also, query.stage, asked)
     failed: dict[str | None, int] = defaultdict(int)
     money: dict[str | None, dict[str, Decimal]] = defaultdict(dict)
     for row in read_rows(cursor, "slo_money", window, **asked):
@@ -80,13 +90,31 @@ def service_levels(
             seconds=SECONDS_OF.get(query.group_by) or length_seconds(window),
             failed=failed[group] if delivering else 0,
             money=money[group] if delivering else {},
+            other=others.get(group, {}),
         )
         for group in sorted({*histograms, *failed}, key=lambda name: name or "")
         if histograms.get(group) or failed[group]
     ]
 
 
-def _levels(
+def _histograms(
+    cursor: duckdb.DuckDBPyConnection,
+    window: Window,
+    measure: Measure | None,
+    stage: Stage,
+    asked: dict[str, str | None],
+) -> dict[str | None, dict[int, Weight]]:
+    """Counts by group and bucket; none where no measure is asked for."""
+    found: dict[str | None, dict[int, Weight]] = defaultdict(dict)
+    if measure is None:
+        return found
+    for row in read_rows(cursor, "latency_groups", window, measure=measure, stage=stage, **asked):
+        weight = Weight(row["requests"], row["output_tokens"])
+        found[row["group_name"]][row["bucket"]] = weight
+    return found
+
+
+def _levels(  # noqa: PLR0913 - what one group is made of
     group: str | None,
     query: LevelsQuery,
     histogram: Histogram,
@@ -94,6 +122,7 @@ def _levels(
     seconds: Exact,
     failed: int,
     money: dict[str, Decimal],
+    other: Histogram,
 ) -> Levels:
     currency, revenue = next(iter(money.items())) if len(money) == 1 else (None, None)
     seen = histogram if revenue is None else with_revenue(histogram, revenue)
@@ -107,4 +136,12 @@ def _levels(
         currency=currency,
         revenue=revenue,
         met=met,
+        both=None
+        if query.also is None
+        else both_limits(
+            (histogram, query.limit_seconds),
+            (other, query.also_limit_seconds),
+            window_seconds=seconds,
+            failed_requests=failed,
+        ),
     )

@@ -150,7 +150,7 @@ def get_cache(call: Reading, asked: Annotated[CacheAsked, Query()]) -> Response:
 
     κ is measured by regression of prefill seconds over the UTC days around the window.
     """
-    window, sales, estimate, reason = _read(call, asked)
+    window, sales, estimate, reason = read_cache(call, asked)
     rows = [_row(each, window, asked, estimate=estimate, reason=reason) for each in sales]
     return many(call.request, CacheRow, rows, beside=about(CacheRow, window))
 
@@ -163,8 +163,8 @@ def get_cache(call: Reading, asked: Annotated[CacheAsked, Query()]) -> Response:
 )
 def get_toggle(call: Reading, asked: Annotated[CacheAsked, Query()]) -> Response:
     """The window's input at hit ratios from 0 to 1, hold traffic and hold compute side by side."""
-    window, sales, estimate, _ = _read(call, asked)
-    kappa = _kappa(asked, estimate)
+    window, sales, estimate, _ = read_cache(call, asked)
+    kappa = used_kappa(asked, estimate)
     rows = [
         {
             "currency": each.currency,
@@ -198,9 +198,10 @@ def get_contexts(call: Reading, asked: Annotated[ContextsAsked, Query()]) -> Res
     return many(call.request, ContextRow, _contexts(found), beside=beside)
 
 
-def _read(
+def read_cache(
     call: Call, asked: CacheAsked
 ) -> tuple[Window, list[InputSales], KappaEstimate | None, str | None]:
+    """The window that has passed, its billed input, κ as measured, and why it is not."""
     window = asked.window()
     check_edges(window, [window], HOUR)
     passed = until_now(window, call.at)
@@ -217,7 +218,7 @@ def _read(
     return passed, sales, estimate, reason
 
 
-def _kappa(asked: CacheAsked, estimate: KappaEstimate | None) -> Fraction | None:
+def used_kappa(asked: CacheAsked, estimate: KappaEstimate | None) -> Fraction | None:
     """κ as given, else as measured where it can be."""
     if asked.kappa is not None:
         return Fraction(asked.kappa)
@@ -232,7 +233,7 @@ def _row(
     estimate: KappaEstimate | None,
     reason: str | None,
 ) -> dict[str, Any]:
-    kappa = _kappa(asked, estimate)
+    kappa = used_kappa(asked, estimate)
     source = "given" if asked.kappa is not None else "measured" if kappa is not None else "unknown"
     points = [None if slope is None else slope * POINT for slope in slopes(sales, window, kappa)]
     month = MONTH_SECONDS / length_seconds(window)

@@ -20,7 +20,7 @@ from pricing.api.figures import (
 )
 from pricing.api.known_servers import known, registered
 from pricing.api.representation import LIST_CONTENT, many
-from pricing.api.shapes import Amount, Report, Shown
+from pricing.api.shapes import Amount, DecimalText, Report, Shown
 from pricing.api.windows import WindowQuery, until_now
 from pricing.reports.server_economics import (
     KnownServer,
@@ -41,6 +41,11 @@ class EconomicsAsked(WindowQuery):
         Decimal(0),
         description="server time of a cached token ÷ that of an uncached one; "
         "/v1/economics/cache measures it",
+    )
+    output_weight: DecimalText | None = Field(
+        None,
+        description="server time of an output token ÷ that of an uncached input token, on unified "
+        "servers; left out: their cost has no split by kind of token",
     )
     vat_rate: Ratio = Field(
         Decimal(0), description="VAT inside the prices, taken off before cost is compared"
@@ -72,7 +77,12 @@ def get_economics(call: Reading, asked: Annotated[EconomicsAsked, Query()]) -> R
     """
     window = _passed(call, asked)
     servers = registered(call)
-    adding = Adding(group_by=asked.group_by, kappa=asked.kappa, vat_rate=asked.vat_rate)
+    adding = Adding(
+        group_by=asked.group_by,
+        kappa=asked.kappa,
+        vat_rate=asked.vat_rate,
+        output_weight=asked.output_weight,
+    )
     rows = call.usage(lambda cursor: economics_rows(cursor, window, servers, adding))
     return many(call.request, EconomicsRow, rows, beside=about(EconomicsRow, window))
 

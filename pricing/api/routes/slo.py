@@ -24,7 +24,7 @@ from pricing.reports.service_levels import (
     service_levels,
 )
 from pricing.reports.usage_report import HOUR, INTERVALS_MAX, check_edges
-from pricing.slo import Share
+from pricing.slo import BothMet, Share
 
 router = APIRouter(tags=["economics"])
 Reading = Annotated[Call, may("economics:read")]
@@ -37,6 +37,12 @@ class LevelsAsked(WindowQuery):
 
     measure: Measure = Field("ttft", description="ttft, tpot, e2e or queue; no engine tells itl")
     limit_seconds: Annotated[float, Field(gt=0, le=LIMIT_MAX)] = Field(examples=[6.0])
+    also: Measure | None = Field(
+        None, description="a second measure that the same requests should meet, such as tpot"
+    )
+    also_limit_seconds: Annotated[float, Field(gt=0, le=LIMIT_MAX)] | None = Field(
+        None, examples=[0.05], description="its limit"
+    )
     target: Ratio = Field(Decimal("0.99"), description="share that was promised to meet it")
     stage: Stage = Field("delivering", description="whose clock: decode and unified, or prefill")
     group_by: GroupBy = "all"
@@ -63,6 +69,12 @@ class LevelsRow(Shown):
     by_revenue_high: float | None = figure(RATIO, SERVICE_LEVELS)
     goodput_low: float | None = figure(PER_SECOND, SERVICE_LEVELS, "that met the limit")
     goodput_high: float | None = figure(PER_SECOND, SERVICE_LEVELS)
+    both_by_request_low: float | None = figure(RATIO, SERVICE_LEVELS, "both limits, at least")
+    both_by_request_high: float | None = figure(RATIO, SERVICE_LEVELS, "both limits, at most")
+    both_by_token_low: float | None = figure(RATIO, SERVICE_LEVELS, "of output tokens")
+    both_by_token_high: float | None = figure(RATIO, SERVICE_LEVELS, "of output tokens")
+    both_goodput_low: float | None = figure(PER_SECOND, SERVICE_LEVELS, "that met both limits")
+    both_goodput_high: float | None = figure(PER_SECOND, SERVICE_LEVELS)
     is_met: bool | None = Field(description="by request; null: the bucket of the limit decides")
     currency: str | None = Field(description="null: several, or nothing was billed")
     revenue: Amount | None = figure(MONEY, LEDGER, "of the group's requests, by billing instant")
@@ -78,8 +90,9 @@ class LevelsRow(Shown):
 def get_levels(call: Reading, asked: Annotated[LevelsAsked, Query()]) -> Response:
     """Attainment by request, by token and by revenue, goodput and revenue at risk.
 
-    Histograms are added and then read; percentiles are never averaged. Latencies count by finish,
-    money by billing instant. A request is measured once, on the server that delivered it.
+    Histograms are added and then read; percentiles are never averaged. Of two limits at once they
+    say bounds: which requests met both is in no histogram of one measure. Latencies count by
+    finish, money by billing instant. A request is measured once, on the server that delivered it.
     """
     window = asked.window()
     check_edges(window, [window], HOUR)
@@ -89,7 +102,13 @@ def get_levels(call: Reading, asked: Annotated[LevelsAsked, Query()]) -> Respons
             remedy="Ask for a shorter window, or group_by=day.",
         )
     passed = until_now(window, call.at)
-    query = LevelsQuery(**asked.model_dump(include=set(LevelsQuery.__dataclass_fields__)))
+    if (asked.also is None) != (asked.also_limit_seconds is None):
+        raise RequestInvalid(
+            "also and also_limit_seconds belong together.",
+            remedy="Give both, such as also=tpot&also_limit_seconds=0.05.",
+        )
+    stated = asked.model_dump(include=set(LevelsQuery.__dataclass_fields__), exclude_none=True)
+    query = LevelsQuery(**stated)
     rows = call.usage(lambda cursor: service_levels(cursor, passed, query))
     shown = [_row(row, asked.target) for row in rows]
     return many(call.request, LevelsRow, shown, beside=about(LevelsRow, passed))
@@ -102,6 +121,7 @@ def _row(row: Levels, target: Decimal) -> dict[str, Any]:
         "by_token": row.met.by_token,
         "by_revenue": row.met.by_revenue,
         "goodput": row.met.goodput,
+        **_both(row.both),
     }
     return {
         "group": row.group,
@@ -114,6 +134,14 @@ def _row(row: Levels, target: Decimal) -> dict[str, Any]:
         "currency": row.currency,
         "revenue": row.revenue,
         "revenue_at_risk": row.met.revenue_at_risk,
+    }
+
+
+def _both(found: BothMet | None) -> dict[str, Share]:
+    unknown = Share(None, None)
+    return {
+        f"both_{name}": unknown if found is None else getattr(found, name)
+        for name in ("by_request", "by_token", "goodput")
     }
 
 

@@ -47,6 +47,22 @@ def test_revenue_at_risk_is_what_may_have_missed(served):
     assert float(row["revenue_at_risk"]) == pytest.approx(9.0152 * 1_100 / 1_900)
 
 
+def test_two_limits_at_once_have_bounds(served):
+    """8 of 10 met TTFT. Nobody timed e2e: both are met by 0 to 8. TTFT of 40 s: by the same 8."""
+    (row,) = levels(served, also="e2e", also_limit_seconds=1)
+    assert (row["both_by_request_low"], row["both_by_request_high"]) == (0.0, 0.8)
+    (row,) = levels(served, also="ttft", also_limit_seconds=40)
+    assert (row["both_by_request_low"], row["both_by_request_high"]) == (0.8, 0.8)
+    (row,) = levels(served)
+    assert row["both_by_request_low"] is None
+
+
+def test_a_second_limit_needs_its_measure(served):
+    """A limit of what? 422."""
+    answer = served.get("/v1/slo", params=DAY | LIMIT | {"also": "tpot"})
+    assert (answer.status_code, "belong together" in answer.text) == (422, True)
+
+
 def test_percentiles_are_read_from_the_added_counts(served):
     """The ninth of nine took 30 s: P99 is its bucket's bound, at most 9 % above."""
     (row,) = levels(served)

@@ -1,4 +1,4 @@
-"""`tokentill cache curve`: published counts of Mooncake's traces, and what a person may mistype."""
+"""`tokentill cache`: published counts of Mooncake's traces, and what a person may mistype."""
 
 import json
 
@@ -9,12 +9,12 @@ from typer.testing import CliRunner
 from pricing import cli_cache
 
 
-def run(*arguments):
-    """Result of `tokentill cache curve` with `arguments`."""
+def run(*arguments, command="curve"):
+    """Result of `tokentill cache` with `arguments`."""
     app = typer.Typer()
     cli_cache.register(app)
     app.callback()(lambda: None)
-    return CliRunner().invoke(app, ["cache", "curve", *map(str, arguments)])
+    return CliRunner().invoke(app, ["cache", command, *map(str, arguments)])
 
 
 def test_an_unbounded_cache_hits_what_the_trace_publishes(shared):
@@ -41,3 +41,21 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path, text):
     path.write_text(text)
     result = run("--trace", path)
     assert (result.exit_code, "tokentill cache curve" in result.stderr) == (1, True)
+
+
+def test_one_more_gib_of_the_conversation_trace(shared):
+    """By hand from two points of the curve: N·Δr·(0.98·c − 6)/10⁶; nothing at κ = p_h/p_m.
+
+    N is a million million tokens, so a gain of Δr is worth Δr·10⁶ times the margin in CNY.
+    """
+    trace = ("--trace", shared / "data/traces/mooncake_conversation.parquet")
+    size = ("--kv-bytes-per-token", 51168)
+    prices = ("--price-input", 8, "--price-cached", 2, "--input-tokens", 10**12)
+    points = json.loads(run(*trace, *size, "--gib", 100, "--gib", 101, "--json").stdout)["points"]
+    gain = points[1]["hit_ratio"] - points[0]["hit_ratio"]
+    asked = (*trace, *size, *prices, "--gib", 100, "--cost-per-million-uncached", 7, "--json")
+    found = json.loads(run(*asked, "--kappa", "0.02", command="gib").stdout)
+    assert found["hit_ratio_gain"] == pytest.approx(gain)
+    assert float(found["traffic_fixed"]) == pytest.approx(gain * 1e6 * (0.98 * 7 - 6))
+    even = json.loads(run(*asked, "--kappa", "0.25", command="gib").stdout)
+    assert even["compute_fixed"] == "0"  # κ = p_h / p_m

@@ -109,10 +109,36 @@ def test_revenue_by_output_tokens():
 
 
 def test_two_limits_at_once():
-    """90 % and 95 % met: both between 85 % and 90 %."""
-    both = both_limits(Share(*[Fraction("0.9")] * 2), Share(*[Fraction("0.95")] * 2))
-    assert both == Share(Fraction("0.85"), Fraction("0.9"))
-    assert both_limits(Share(None, None), both) == Share(None, None)
+    """90 and 95 of 100 met: both between 85 and 90 %; 10 refusals: of 110; 60 s: 1.4 to 1.5 /s."""
+    ttft = histogram([1.0] * 90 + [9.0] * 10)
+    tpot = histogram([0.01] * 95 + [0.9] * 5)
+    both = both_limits((ttft, 6.0), (tpot, 0.05), window_seconds=60)
+    assert both.by_request == both.by_token == Share(Fraction("0.85"), Fraction("0.9"))
+    assert both.goodput == Share(Fraction(85, 60), Fraction(90, 60))
+    refused = both_limits((ttft, 6.0), (tpot, 0.05), window_seconds=60, failed_requests=10)
+    assert refused.by_request == Share(Fraction(85, 110), Fraction(90, 110))
+
+
+def test_what_one_measure_does_not_know_stays_open():
+    """Four answers, two of one token (no TPOT): two surely met both, the others may have."""
+    found = both_limits(
+        (histogram([1.0] * 4), 6.0), (histogram([0.01] * 2), 0.05), window_seconds=1
+    )
+    assert found.by_request == Share(Fraction(1, 2), Fraction(1))
+    nothing = both_limits(({}, 6.0), ({}, 0.05), window_seconds=1)
+    assert nothing.by_request == Share(None, None)
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 20), st.floats(0.001, 1)), min_size=1, max_size=40))
+def test_the_true_number_that_met_both_lies_in_the_bounds(pairs):
+    """Property: whichever requests they are, low ≤ true ≤ high."""
+    found = both_limits(
+        (histogram([a for a, _ in pairs]), 6.0),
+        (histogram([b for _, b in pairs]), 0.05),
+        window_seconds=1,
+    )
+    true = Fraction(sum(a <= 6.0 and b <= 0.05 for a, b in pairs), len(pairs))
+    assert found.by_request.low <= true <= found.by_request.high
 
 
 def test_tpot():
