@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from metering.windows import parse_month
-from pricing.api.rerate_shapes import rerated
-from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do
-from pricing.cli_progress import progress_bar
-from pricing.client import Client
+from pricing.api.rerate_shapes import RerateAsked, rerated
+from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do, plain
+from pricing.cli_progress import Advance, progress_bar
 from pricing.runs.rerate import RerateOrder, rerate_month
 
 
@@ -44,25 +43,12 @@ def rerate(
         "trial": trial,
     }
     with progress_bar("Rating anew", "days") as advance:
-
-        def by_api(client: Client) -> Any:
-            return client.post("/v1/rerates", body)
-
-        def locally(house: LocalHouse) -> Any:
-            order = RerateOrder(
-                month=parse_month(month),
-                reason=reason,
-                tenants=frozenset(tenant) if tenant else None,
-                with_policies=policies,
-                is_trial=trial,
-            )
-            house.settle()
-            report = rerate_month(
-                house.cursor, house.ledger, house.rules(), order, now=house.now, progress=advance
-            )
-            return rerated(report).model_dump(mode="json")
-
-        found = do("rerate", config, by_api, locally)
+        found = do(
+            "rerate",
+            config,
+            lambda client: client.post("/v1/rerates", body),
+            lambda house: _locally(house, RerateAsked(**body), advance),
+        )
     if as_json:
         typer.echo(json.dumps(found))
         return
@@ -71,3 +57,18 @@ def rerate(
         typer.echo("\t".join((each["tenant_id"], each["currency"] or "-", *amounts)))
     if not found["items"]:
         typer.echo("Nothing changes.", err=True)
+
+
+def _locally(house: LocalHouse, asked: RerateAsked, advance: Advance) -> Any:
+    order = RerateOrder(
+        month=parse_month(asked.month),
+        reason=asked.reason,
+        tenants=frozenset(asked.tenants) if asked.tenants else None,
+        with_policies=asked.policies,
+        is_trial=asked.trial,
+    )
+    house.settle()
+    report = rerate_month(
+        house.cursor, house.ledger, house.rules(), order, now=house.now, progress=advance
+    )
+    return plain(rerated(report))

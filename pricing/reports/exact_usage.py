@@ -5,7 +5,8 @@ may hold usage from both sides, such as that of a tenant of Asia/Kolkata before 
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 import duckdb
 import pyarrow as pa
@@ -13,18 +14,23 @@ import pyarrow as pa
 from metering.windows import Window
 from pricing.runs.statements import run
 
+HOUR: Final = timedelta(hours=1)
+
 
 def register_exact_usage(
     cursor: duckdb.DuckDBPyConnection, windows: Iterable[Window], *, corrections_after: int
 ) -> None:
-    """The view exact_usage for these windows, with what corrects closed months by request.
+    """The views exact_usage and exact_usage_money for these windows.
 
     corrections_after: the settle_seq above which corrections can be asked for.
     """
     hours = _cut_hours(windows)
     cursor.register("exact_edge", pa.table({"hour_at": pa.array(hours, pa.timestamp("us"))}))
-    run(cursor, "exact_requests", {"edge_hours": hours, "after_seq": corrections_after})
+    run(cursor, "exact_requests", {"after_seq": corrections_after})
+    for hour in hours:
+        run(cursor, "exact_requests_hour", {"start_at": hour, "end_at": hour + HOUR})
     run(cursor, "exact_usage")
+    run(cursor, "exact_usage_money")
 
 
 def register_window_usage(cursor: duckdb.DuckDBPyConnection, window: Window) -> None:

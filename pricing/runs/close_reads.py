@@ -75,6 +75,8 @@ def read_sums(
     cursor: duckdb.DuckDBPyConnection, scopes: Sequence[TenantScope]
 ) -> dict[str, list[PricedSum]]:
     """Billed sums of each tenant."""
+    if not scopes:
+        return {}
     register_scopes(cursor, scopes)
     rows = read_rows(cursor, "close_sums")
     prices = read_prices(cursor, {row["price_key"] for row in rows})
@@ -114,6 +116,8 @@ def read_not_billed(
     cursor: duckdb.DuckDBPyConnection, scopes: Sequence[TenantScope]
 ) -> list[NotBilled]:
     """What the documents of these tenants leave out."""
+    if not scopes:
+        return []
     register_scopes(cursor, scopes)
     return [NotBilled(**row) for row in read_rows(cursor, "close_not_billed")]
 
@@ -143,6 +147,8 @@ def read_blockers(
 ) -> dict[str, list[Blocker]]:
     """Why each tenant has to wait; a tenant that need not has an empty list."""
     found: dict[str, list[Blocker]] = {scope.tenant_id: [] for scope in scopes}
+    if not scopes:
+        return found
     register_directory(cursor, directory)
     for blocker in _by_tenant(cursor, scopes):
         found[str(blocker.tenant_id)].append(blocker)

@@ -3,6 +3,7 @@
 -- units:  tokens; amounts exact, in `currency`; for rows that are not billed: what is at stake
 -- window: billing instant in [$start_at, $end_at)
 -- $tenant_id: NULL for all tenants (the caller's scope decides, pricing/scope.py)
+-- $owners: NULL for all of them; $unattributed: usage of nobody beside them
 -- why summed: tokens of one price are added before they are priced; the amounts are the same
 WITH summed AS (
     SELECT
@@ -20,6 +21,8 @@ WITH summed AS (
     WHERE bucket_at >= $start_at
       AND bucket_at < $end_at
       AND ($tenant_id IS NULL OR tenant_id = $tenant_id)
+      AND ($owners IS NULL OR list_contains($owners::VARCHAR[], tenant_id)
+           OR ($unattributed AND tenant_id IS NULL))
     GROUP BY ALL
 ),
 priced AS (

@@ -12,7 +12,7 @@ SELECT
         + u.reasoning_tokens)::BIGINT                     AS tokens,
     sum(u.amount + u.unsplit_amount_min)::DECIMAL(38, 15) AS amount_min,
     sum(u.amount + u.unsplit_amount_max)::DECIMAL(38, 15) AS amount_max
-FROM exact_usage AS u
+FROM exact_usage_money AS u
 JOIN close_scope AS s
   ON s.tenant_id = u.tenant_id
  AND CASE WHEN u.adjusts_period IS NULL

@@ -12,7 +12,7 @@ SELECT
         + u.reasoning_tokens)::BIGINT                     AS tokens,
     sum(u.amount + u.unsplit_amount_min)::DECIMAL(38, 15) AS amount_min,
     sum(u.amount + u.unsplit_amount_max)::DECIMAL(38, 15) AS amount_max
-FROM exact_usage AS u
+FROM exact_usage_money AS u
 ANTI JOIN registered_tenant AS r ON r.tenant_id = u.tenant_id
 WHERE u.disposition IN ('billed', 'unpriced', 'held', 'undelivered', 'expired')
   AND u.bucket_at >= $start_at

@@ -1,13 +1,12 @@
--- exact_requests: requests that are read one by one, weighted by sign → temp table exact_request
--- grain:  request row
--- units:  tokens; amounts exact, in `currency`
--- rules:  (1) in an hour in which a month of a zone off the hour begins or ends: a bucket there may
---         hold both months. (2) what corrects closed months, from settle_seq $after_seq on: a
---         roll-up does not say whether it was late or re-rated
+-- exact_requests: what corrects closed months, request by request: a roll-up does not say whether it
+--                 was late or re-rated → temp table exact_request
+-- grain:  request row, weighted by sign; with settle_seq above $after_seq
+-- units:  tokens
 CREATE OR REPLACE TEMP TABLE exact_request AS
 SELECT
-    billing_at AS bucket_at, tenant_id, project_id, cost_centre_id, model_id, disposition, reason,
-    price_key, currency, adjusts_period, settle_seq, cause = 'rerated' AS is_rerate,
+    billing_at AS bucket_at,
+    tenant_id, project_id, cost_centre_id, model_id, disposition, reason, price_key,
+    adjusts_period, settle_seq, cause = 'rerated' AS is_rerate,
     sign * request_count          AS requests,
     sign * uncached_tokens        AS uncached_tokens,
     sign * cached_tokens          AS cached_tokens,
@@ -18,16 +17,7 @@ SELECT
     sign * output_tokens          AS output_tokens,
     sign * reasoning_tokens       AS reasoning_tokens,
     (sign * digest_1)::HUGEINT AS digest_1, (sign * digest_2)::HUGEINT AS digest_2,
-    (sign * digest_3)::HUGEINT AS digest_3, (sign * digest_4)::HUGEINT AS digest_4,
-    sign * input_amount       AS input_amount,
-    sign * cached_amount      AS cached_amount,
-    sign * cache_write_amount AS cache_write_amount,
-    sign * output_amount      AS output_amount,
-    sign * reasoning_amount   AS reasoning_amount,
-    sign * amount             AS amount,
-    sign * unsplit_amount_min AS unsplit_amount_min,
-    sign * unsplit_amount_max AS unsplit_amount_max
-FROM request_money
-WHERE CASE WHEN adjusts_period IS NULL
-           THEN list_contains($edge_hours::TIMESTAMP[], date_trunc('hour', billing_at))
-           ELSE settle_seq > $after_seq END
+    (sign * digest_3)::HUGEINT AS digest_3, (sign * digest_4)::HUGEINT AS digest_4
+FROM request
+WHERE adjusts_period IS NOT NULL
+  AND settle_seq > $after_seq
