@@ -147,6 +147,31 @@ def test_focus_names_periods_and_categories():
     assert FOCUS.names == sorted(FOCUS.names)
 
 
+def test_focus_of_a_re_rate_sums_too():
+    """10.00 back, 8.004 charged for May: -1.996, rounded -2.00; corrections of usage."""
+    may = {"kind": "rerate", "service_month": date(2026, 5, 1), "corrects_number": "INV-000000"}
+    lines = [line(-5_000_000, "2", **may), line(5_000_000, "1.6008", **may)]
+    amounts = {"exact_amount": "-1.996", "net_amount": "-2.00", "rounding_amount": "-0.004"}
+    amounts |= {"tax_amount": "0", "gross_amount": "-2.00"}
+    found = invoice(**{name: Decimal(value) for name, value in amounts.items()})
+    rows = focus_table(found, lines).to_pylist()
+    kinds = [(row["ChargeCategory"], row["ChargeClass"]) for row in rows]
+    assert kinds == [("Usage", "Correction"), ("Usage", "Correction"), ("Adjustment", None)]
+    assert sum(row["BilledCost"] for row in rows) == found.gross_amount
+    assert rows[0]["ChargePeriodEnd"] == datetime(2026, 5, 31, 16, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_printed_re_rate_names_month_and_invoice(language):
+    """What was rated anew, and which invoice that corrects."""
+    may = {"kind": "rerate", "service_month": date(2026, 5, 1), "corrects_number": "INV-000000"}
+    buyer = invoice().buyer | {"language": language}
+    body = render(invoice(buyer=buyer), [line(1_000_000, "2", **may)], "pdf")
+    text = "".join(page.extract_text() for page in PdfReader(io.BytesIO(body)).pages)
+    assert "2026-05" in text
+    assert "INV-000000" in text
+
+
 def test_parquet_and_json_lines_keep_every_digit():
     """DECIMAL(38, 15), and decimal text."""
     table = pq.read_table(io.BytesIO(render(invoice(), LINES, "parquet")))
