@@ -4,10 +4,11 @@ from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.columns import Column
 from dashboard.formats import change, exact
 from dashboard.page import Page, window
 from dashboard.reads import ask
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
 ROUTE: Final = "/v1/prices/what-if"

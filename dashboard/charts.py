@@ -38,9 +38,19 @@ def dressed(chart: Chart, palette: Palette) -> Chart:
     return cast("Chart", made)
 
 
-def draw(chart: Chart, palette: Palette, *, key: str, alt_text: str) -> None:
-    """Show the chart at the width of its place."""
-    st.altair_chart(dressed(chart, palette), theme=None, width="stretch", key=key, alt=alt_text)
+def draw(
+    chart: Chart, palette: Palette, *, key: str, alt_text: str, choose: bool = False
+) -> dict[str, Any]:
+    """Show the chart at the width of its place; what was clicked, by selection, if one chooses."""
+    shown = st.altair_chart(
+        dressed(chart, palette),
+        theme=None,
+        width="stretch",
+        key=key,
+        alt=alt_text,
+        on_select="rerun" if choose else "ignore",
+    )
+    return cast("dict[str, Any]", shown)["selection"] if choose else {}
 
 
 def stacked(
@@ -49,9 +59,10 @@ def stacked(
     series: Sequence[str],
     colours: Sequence[str],
     ticks: str,
+    axis: str,
     height: int = 260,
 ) -> Chart:
-    """Amounts over time, one above the other. ticks: format of times.
+    """Amounts over time, one above the other. ticks: format of times; axis: label of an amount.
 
     rows: at, until, series, value, order; shown and when for hover.
     """
@@ -66,7 +77,9 @@ def stacked(
                 axis=alt.Axis(format=ticks, grid=False, labelOverlap=True, tickCount=8),
             ),
             x2="until:T",
-            y=alt.Y("value:Q", title=None, stack="zero", axis=alt.Axis(tickCount=4, format="~s")),
+            y=alt.Y(
+                "value:Q", title=None, stack="zero", axis=alt.Axis(tickCount=4, labelExpr=axis)
+            ),
             color=alt.Color(
                 "series:N",
                 scale=alt.Scale(domain=list(series), range=list(colours)),

@@ -1,45 +1,107 @@
-"""The close of a month: a button, the checklist that blocks it, and what to do about each."""
+"""The close of a month: what blocks it, what to do about each, and the button."""
 
-from typing import Any
+from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.columns import Column
 from dashboard.formats import exact
 from dashboard.page import Page
+from dashboard.reads import ask
+from dashboard.table import table
 
 Row = dict[str, Any]
-MARKS = {
+ROUTE: Final = "/v1/close"
+MARKS: Final = {
     "closed": ":material/check_circle:", "already_closed": ":material/check_circle:",
-    "blocked": ":material/block:", "not_ended": ":material/hourglass_empty:",
+    "ready": ":material/radio_button_unchecked:", "blocked": ":material/block:",
+    "not_ended": ":material/hourglass_empty:",
 }  # fmt: skip
-OUTCOMES = {
+OUTCOMES: Final = {
     "closed": "close.closed", "already_closed": "close.already_closed", "blocked": "close.blocked",
-    "not_ended": "close.not_ended",
+    "ready": "close.ready", "not_ended": "close.not_ended",
+}  # fmt: skip
+BLOCKERS: Final = {
+    "unpriced": "blocker.unpriced", "held": "blocker.held", "pending": "blocker.pending",
+    "conflict": "blocker.conflict", "both_sources": "blocker.both_sources",
+    "node": "blocker.node", "unreconciled": "blocker.unreconciled",
+    "unsettled": "blocker.unsettled",
+}  # fmt: skip
+REMEDIES: Final = {
+    "unpriced": "cure.unpriced", "held": "cure.held", "pending": "cure.pending",
+    "conflict": "cure.conflict", "both_sources": "cure.both_sources", "node": "cure.node",
+    "unreconciled": "cure.unreconciled", "unsettled": "cure.unsettled",
 }  # fmt: skip
 
 
 def close_form(page: Page, month: str) -> None:
-    """Close `month` (YYYY-MM) and show what the close said."""
+    """How the close of `month` (YYYY-MM) stands, and a form that does it."""
     words = page.words
-    kept: Row | None = st.session_state.get(f"close_{month}")
-    blockers = [b for tenant in (kept or {}).get("tenants", ()) for b in tenant["blockers"]]
+    (report,) = page.reader.read(ask(ROUTE, rows=False, month=month))
+    tenants = report["tenants"]
+    states = {outcome: [t for t in tenants if t["outcome"] == outcome] for outcome in OUTCOMES}
+    st.markdown(f"##### {words('close.title', month=month)}")
+    counts = {name: len(found) for name, found in states.items()}
+    st.markdown(words("close.stands", done=counts["already_closed"], tenants=len(tenants),
+                      ready=counts["ready"], blocked=counts["blocked"],
+                      running=counts["not_ended"]))  # fmt: skip
+    blockers = _blockers(states["blocked"])
+    _checklist(page, blockers)
+    if states["ready"] or states["blocked"]:
+        _form(page, month, blockers)
+    if told := st.session_state.get(f"closed_{month}"):
+        _report(page, told)
+    _not_invoiced(page, report["not_invoiced"])
+
+
+def _blockers(blocked: list[Row]) -> dict[str, Row]:
+    """Each blocker once, by the name with which it is accepted."""
+    return {each["name"]: each for tenant in blocked for each in tenant["blockers"]}
+
+
+def _checklist(page: Page, blockers: dict[str, Row]) -> None:
+    words, formats = page.words, page.formats
+    for kind, text in BLOCKERS.items():
+        found = [each for each in blockers.values() if each["kind"] == kind]
+        if not found:
+            st.markdown(f":material/check: {words(text)} 0")
+            continue
+        count = formats.count(sum(each["count"] for each in found))
+        risks = [
+            f":red[{formats.money(exact(each['amount_max']), each['currency'])}]"
+            for each in found
+            if each["amount_max"] is not None
+        ]
+        owners = ", ".join(f"`{each['name']}`" for each in found)
+        st.markdown(
+            f":material/close: **{words(text)} {count}** {' '.join(risks)} · {owners}  \n"
+            f"{words(REMEDIES[kind])}"
+        )
+
+
+def _form(page: Page, month: str, blockers: dict[str, Row]) -> None:
+    words = page.words
+    may = sorted(name for name, each in blockers.items() if each["kind"] != "unsettled")
     with st.form(f"close_form_{month}", border=False):
         accept: list[str] = []
         reason = ""
-        if blockers:
-            accept = st.multiselect(words("close.accept"), sorted({b["name"] for b in blockers}))
+        if may:
+            accept = st.multiselect(words("close.accept"), may)
             reason = st.text_input(words("quality.reason"), max_chars=500)
         label = words("close.close", month=month)
-        if st.form_submit_button(label, type="primary", icon=":material/lock:"):
-            body = {"month": month, "accept": accept, "reason": reason.strip()}
-            st.session_state[f"close_{month}"] = page.reader.client().post("/v1/close", body)
-            st.cache_data.clear()
-            st.rerun()
-    if kept:
-        _report(page, kept)
+        if not st.form_submit_button(label, type="primary", icon=":material/lock:"):
+            return
+    if accept and not reason.strip():
+        st.warning(words("close.why"))
+        return
+    body = {"month": month, "accept": accept, "reason": reason.strip()}
+    st.session_state[f"closed_{month}"] = page.reader.client().post(ROUTE, body)
+    st.cache_data.clear()
+    st.rerun()
 
 
 def _report(page: Page, report: Row) -> None:
+    """What the last close of this visit said."""
     words, formats = page.words, page.formats
     for tenant in report["tenants"]:
         outcome = tenant["outcome"]
@@ -49,19 +111,20 @@ def _report(page: Page, report: Row) -> None:
             for each in tenant["documents"]
         )
         st.markdown(f"{MARKS.get(outcome, '')} **{tenant['tenant_id']}** {text} {made}")
-        for blocker in tenant["blockers"]:
-            risk = formats.money(exact(blocker["amount_max"]), blocker["currency"])
-            st.markdown(
-                f"- `{blocker['name']}` {blocker['count']} · :red[{risk}] · {blocker['remedy']}"
-            )
-    for row in report["not_invoiced"]:
-        risk = formats.money(exact(row["amount_max"]), row["currency"])
-        st.caption(
-            words(
-                "close.not_invoiced",
-                reason=row["reason"].replace("_", " "),
-                owner=row["tenant_id"] or words("unattributed"),
-                requests=formats.count(row["requests"]),
-                amount=risk,
-            )
-        )
+
+
+def _not_invoiced(page: Page, rows: list[Row]) -> None:
+    """Usage of the month that no document bills."""
+    if not rows:
+        return
+    words = page.words
+    with st.expander(words("close.not_invoiced", rows=len(rows))):
+        shown = [row | {"amount_max": exact(row["amount_max"])} for row in rows]
+        columns = [
+            Column("tenant_id", words("column.tenant")),
+            Column("reason", words("column.reason")),
+            Column("requests", words("column.requests"), "count"),
+            Column("currency", words("column.currency")),
+            Column("amount_max", words("close.at_most"), "money"),
+        ]
+        table(page, shown, columns, name="not-invoiced")

@@ -57,7 +57,7 @@ def key_figures(page: Page, now: Summary, then: Summary | None, intervals: Seque
         _figure(
             words("figure.hit_ratio"),
             formats.percent(now.hit_ratio),
-            _points(page, now, then),
+            points(page, now, then),
             spark=_spark(steps, lambda each: (each.hit_ratio or Decimal(0)) * 100),
             explained=words("figure.hit_ratio_help", tokens=formats.count(now.cached_tokens)),
         )
@@ -108,12 +108,12 @@ def _moved(page: Page, now: Any, before: Any) -> str | None:
     return None if text == UNKNOWN else text.replace("−", "-")  # Streamlit reads the ASCII sign
 
 
-def _points(page: Page, now: Summary, then: Summary | None) -> str | None:
+def points(page: Page, now: Summary, then: Summary | None) -> str | None:
     """The change of the hit ratio in percentage points."""
     if then is None or now.hit_ratio is None or then.hit_ratio is None:
         return None
-    points = (now.hit_ratio - then.hit_ratio) * 100
-    return page.words("figure.points", points=f"{points:+.1f}")
+    moved = (now.hit_ratio - then.hit_ratio) * 100
+    return page.words("figure.points", points=f"{moved:+.1f}")
 
 
 def _steps(intervals: Sequence[Row], currency: str | None) -> list[Summary]:

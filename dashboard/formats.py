@@ -130,6 +130,14 @@ class Formats:
             return "%H:%M"
         return "%d %b" if self.language == "en" else "%-m月%-d日"
 
+    def axis(self) -> str:
+        """How an axis labels a number, as an expression of Vega: 250k, 1.5B, 25万, 15亿."""
+        shown = "format(datum.value, ',.4~r')"
+        for size, name in reversed(STEPS[self.language]):
+            scaled = f"format(datum.value / {size}, ',.4~r') + '{name}'"
+            shown = f"abs(datum.value) >= {size} ? {scaled} : {shown}"
+        return shown
+
     @property
     def _percent(self) -> str:
         return "\u00a0%" if self.language == "en" else "%"

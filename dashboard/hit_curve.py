@@ -80,7 +80,7 @@ def hit_curve(page: Page, model: str, kappa: float, found: Row) -> None:
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("ratio:Q", title="r", axis=alt.Axis(format=".0%", grid=False, tickCount=10)),
-            y=alt.Y("money:Q", title=None, axis=alt.Axis(format="~s", tickCount=4)),
+            y=alt.Y("money:Q", title=None, axis=alt.Axis(labelExpr=formats.axis(), tickCount=4)),
             color=alt.Color(
                 "name:N",
                 scale=alt.Scale(domain=list(names.values()), range=colours),

@@ -5,10 +5,11 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.columns import Column
 from dashboard.formats import exact
 from dashboard.page import Page, window
 from dashboard.reads import ask
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
 MONEY = (

@@ -7,6 +7,8 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard import charts
+from dashboard.columns import Column
+from dashboard.downloads import downloads
 from dashboard.findings import grouped, kind_text, remedy_text
 from dashboard.formats import change
 from dashboard.page import Page
@@ -28,7 +30,8 @@ def over_time(page: Page, rows: Sequence[Row], now: Summary) -> None:
         st.markdown(f"##### {words('over_time.title')}")
         kind = st.segmented_control(
             words("over_time.show"), list(kinds), default="money", required=True,
-            format_func=kinds.__getitem__, label_visibility="collapsed", key="over_time_kind",
+            format_func=kinds.__getitem__, label_visibility="collapsed", key="show",
+            bind="query-params",
         )  # fmt: skip
     money = kind != "tokens"
     billed = [r for r in rows if r["disposition"] == "billed" and r["currency"] == now.currency]
@@ -49,8 +52,27 @@ def over_time(page: Page, rows: Sequence[Row], now: Summary) -> None:
         series=[name for _, name, _ in items],
         colours=[colour for colour, _, _ in items],
         ticks=formats.ticks(by_day=by_day),
+        axis=formats.axis(),
     )
     charts.draw(chart, colours, key="over_time", alt_text=words("over_time.title"))
+    _over_time_files(page, billed, now)
+
+
+def _over_time_files(page: Page, billed: Sequence[Row], now: Summary) -> None:
+    words = page.words
+    columns = [
+        Column("start_at", words("column.time"), "moment"),
+        *(Column(f"{line}_amount", f"{words(text)}, {now.currency}", "money")
+          for line, text in LINE_WORDS.items()),
+        *(Column(f"{line}_tokens", f"{words(text)}, {words('unit.tokens')}", "count")
+          for line, text in LINE_WORDS.items()),
+    ]  # fmt: skip
+    filed = [
+        row | {f"{line}_amount": line_money(row, line) for line in LINES}
+        | {f"{line}_tokens": line_tokens(row, line) for line in LINES}
+        for row in billed
+    ]  # fmt: skip
+    downloads(page, filed, columns, "over-time")
 
 
 def _bar(page: Page, row: Row, series: tuple[str, int], value: Any, now: Summary | None) -> Row:

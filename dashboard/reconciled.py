@@ -4,10 +4,11 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.columns import Column
 from dashboard.formats import exact
 from dashboard.page import Page, window
 from dashboard.reads import ask
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
 
@@ -57,6 +58,7 @@ def _grain(page: Page) -> list[str]:
         st.markdown(f"##### {words('reconciled.title')}")
         chosen = st.pills(
             words("reconciled.by"), list(kinds), selection_mode="multi",
-            format_func=kinds.__getitem__, label_visibility="collapsed", key="reconciled_by",
+            format_func=kinds.__getitem__, label_visibility="collapsed", key="apart",
+            bind="query-params",
         )  # fmt: skip
     return list(chosen)

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from dashboard.columns import Column, Link
 from dashboard.formats import exact, instant
 from dashboard.page import Page, window
 from dashboard.reads import ask
-from dashboard.table import Column, table
+from dashboard.table import table
 
 ROWS_MAX = 200
 
@@ -44,7 +45,6 @@ def requests_list(page: Page, *, tenant_id: str | None, project_id: str | None) 
         Column("flags", words("column.flags")),
         Column("request_id", words("column.request")),
     ]
-    picked = table(page, rows, columns, name="requests", choose=True)
-    if picked:
-        st.query_params["request"] = picked["request_id"]
+    picked = table(page, rows, columns, name="requests", choose=Link("request", ("request_id",)))
+    if picked:  # it stands in the URL now, which opens its story
         st.rerun()

@@ -10,6 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import charts
+from dashboard.columns import Column
+from dashboard.downloads import downloads
 from dashboard.page import Page
 
 Row = dict[str, Any]
@@ -51,7 +53,7 @@ def cash_flows(page: Page, report: Row) -> None:
                 title=None,
                 axis=alt.Axis(format="%Y-%m", grid=False, labelOverlap=True, tickCount=8),
             ),
-            y=alt.Y("sum:Q", title=None, axis=alt.Axis(format="~s", tickCount=5)),
+            y=alt.Y("sum:Q", title=None, axis=alt.Axis(labelExpr=formats.axis(), tickCount=5)),
             color=alt.condition(
                 "datum.sum < 0", alt.value(palette.risk), alt.value(palette.accent)
             ),
@@ -59,6 +61,11 @@ def cash_flows(page: Page, report: Row) -> None:
         )
     )
     charts.draw(chart, palette, key="cash", alt_text=words("roi.cash"))
+    columns = [
+        Column("date", words("column.day")),
+        Column("amount", words("roi.flow", currency=report["currency"]), "money"),
+    ]
+    downloads(page, report["cash_flows"], columns, "cash-flows")
 
 
 def tornado(page: Page, report: Row) -> None:
@@ -90,7 +97,8 @@ def tornado(page: Page, report: Row) -> None:
     worth = report["outlook"]["npv"]
     rule = alt.Chart(pd.DataFrame({"npv": [worth]})).mark_rule(color=palette.ink).encode(x="npv:Q")
     bars = base.mark_bar(height=13, color=palette.cached).encode(
-        x=alt.X("low:Q", title=None, axis=alt.Axis(format="~s", tickCount=4)), x2="high:Q"
+        x=alt.X("low:Q", title=None, axis=alt.Axis(labelExpr=formats.axis(), tickCount=4)),
+        x2="high:Q",
     )
     charts.draw(charts.layered(bars, rule), palette, key="tornado", alt_text=words("roi.tornado"))
 

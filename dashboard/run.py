@@ -1,8 +1,9 @@
 """One run: who asks, in which language, about which window, on which page."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +33,7 @@ h3 {font-size: 1.45rem !important; line-height: 1.35 !important}
 
 
 def run() -> None:
-    """Sign in, filter, navigate, show."""
+    """Sign in, navigate, filter, show."""
     st.set_page_config(page_title="tokentill", page_icon=str(ICON), layout="wide")
     st.html(STYLE)
     words = words_of_visitor()
@@ -42,15 +43,19 @@ def run() -> None:
             _front_door(words)
             return
         rights = rights_of(reader)
-        page = filter_bar(reader, rights, words, now=datetime.now(UTC))
+        shown: list[Page] = []  # the page of this run, once the filters are known
         able = [entry for entry in ENTRIES if entry.suits(rights)]
+        pages = {entry: _page(entry, words, partial(_show, entry, shown)) for entry in able}
         groups: dict[str, list[st.Page]] = {}
-        for entry in able:
-            shown = _page(entry, words, _shown(entry, page), first=able[0])
-            groups.setdefault(words(entry.group), []).append(shown)
-        chosen = st.navigation(groups)
+        for entry, page in pages.items():
+            groups.setdefault(words(entry.group), []).append(page)
+        landing = _landing(lambda: None)
+        chosen = st.navigation({"": [landing], **groups})
         with st.sidebar:
             sign_out(words)
+        if chosen is landing:
+            st.switch_page(pages[able[0]], query_params=st.query_params.to_dict())
+        shown.append(filter_bar(reader, rights, words, now=datetime.now(UTC)))
         chosen.run()
 
 
@@ -60,28 +65,27 @@ def _front_door(words: Words) -> None:
     def door() -> None:
         ask_for_key(os.environ, words)
 
-    home = next(entry for entry in ENTRIES if entry.path == "overview")
-    pages = [_page(entry, words, door, first=home) for entry in ENTRIES]
-    st.navigation(pages, position="hidden").run()
+    pages = [_page(entry, words, door) for entry in ENTRIES]
+    st.navigation([_landing(door), *pages], position="hidden").run()
 
 
-def _page(entry: Entry, words: Words, show: Callable[[], None], *, first: Entry) -> st.Page:
-    return st.Page(
-        show,
-        title=words(entry.title),
-        icon=entry.icon,
-        url_path=entry.path,
-        default=entry is first,
-    )
+def _landing(show: Callable[[], None]) -> st.Page:
+    """The address without a page; each page has one of its own."""
+    return st.Page(show, title="tokentill", url_path="start", default=True, visibility="hidden")
 
 
-def _shown(entry: Entry, page: Page) -> Callable[[], None]:
+def _page(entry: Entry, words: Words, show: Callable[[], None]) -> st.Page:
+    return st.Page(show, title=words(entry.title), icon=entry.icon, url_path=entry.path)
+
+
+def _show(entry: Entry, shown: Sequence[Page]) -> None:
     """The view, drawn anew by itself while its window still runs."""
+    (page,) = shown
     every = REFRESH_SECONDS if entry.refreshes and page.filters.period.running else None
 
     @st.fragment(run_every=every)
-    def show() -> None:
+    def view() -> None:
         with explained(page.words):
             entry.show(page.at(datetime.now(UTC)))
 
-    return show
+    view()

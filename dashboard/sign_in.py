@@ -1,4 +1,4 @@
-"""Who is asking: the key of the environment, or the one a visitor types."""
+"""Who is asking: the key of the environment, a key that a visitor types, or a provider's token."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,39 +20,66 @@ LISTS: Final = (
 
 
 def reader_of_visitor(environment: Mapping[str, str]) -> Reader | None:
-    """The reader of this visitor; None where there is no key yet."""
+    """The reader of this visitor; None where there is no credential, or the API refused it."""
     url = environment.get("TOKENTILL_API_URL") or URL_DEFAULT
-    key = environment.get("TOKENTILL_API_KEY") or st.session_state.get("api_key")
-    return Reader(url, key) if key else None
+    fixed = environment.get("TOKENTILL_API_KEY")
+    secret = fixed or st.session_state.get("api_key") or _token()
+    if not secret:
+        return None
+    reader = Reader(url, secret)
+    refused = st.session_state.get("refused") == reader.credential
+    return None if refused and not fixed else reader
 
 
 def rights_of(reader: Reader) -> frozenset[str]:
-    """The lists that the key may read; a key that is no longer valid is asked for again."""
+    """The lists that the key may read; a credential that is refused is asked for anew."""
     try:
         return reader.allowed(LISTS)
     except ApiError as error:
         if error.status == UNAUTHORIZED:
+            st.session_state["refused"] = reader.credential
             st.session_state.pop("api_key", None)
         raise
 
 
 def sign_out(words: Words) -> None:
-    """A button that forgets the key that was typed."""
-    if "api_key" in st.session_state and st.button(words("sign_in.out"), icon=":material/logout:"):
+    """A button that forgets the key that was typed, or ends the session of the provider."""
+    typed = "api_key" in st.session_state
+    if not (typed or _token()):
+        return
+    if st.button(words("sign_in.out"), icon=":material/logout:"):
         st.session_state.clear()
-        st.rerun()
+        if typed:
+            st.rerun()
+        st.logout()
 
 
 def ask_for_key(environment: Mapping[str, str], words: Words) -> None:
-    """A form for the key; with one the run begins anew."""
+    """The provider's button where there is one, and a form for a key; then the run begins anew."""
     url = environment.get("TOKENTILL_API_URL") or URL_DEFAULT
     _, middle, _ = st.columns([1, 2, 1])
-    with middle, st.form("sign_in"):
+    with middle:
         st.markdown(f"#### {words('sign_in.title')}")
         st.caption(words("sign_in.where", url=url))
-        key = st.text_input(words("sign_in.key"), type="password", autocomplete="current-password")
-        sent = st.form_submit_button(words("sign_in.enter"), type="primary")
-        st.caption(words("sign_in.how"))
+        if "is_logged_in" in st.user:  # only where a provider is configured
+            if _token():
+                st.warning(words("sign_in.ended"))
+            if st.button(words("sign_in.provider"), type="primary", icon=":material/login:"):
+                st.login()
+        with st.form("sign_in"):
+            key = st.text_input(
+                words("sign_in.key"), type="password", autocomplete="current-password"
+            )
+            sent = st.form_submit_button(words("sign_in.enter"))
+            st.caption(words("sign_in.how"))
     if sent and key.strip():
         st.session_state["api_key"] = key.strip()
+        st.session_state.pop("refused", None)
         st.rerun()
+
+
+def _token() -> str | None:
+    """The token that the provider gave for the API; the access token before the one of identity."""
+    if not st.user.get("is_logged_in"):
+        return None
+    return st.user.tokens.get("access") or st.user.tokens.get("id")

@@ -10,10 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import charts
+from dashboard.columns import Column
 from dashboard.formats import exact, instant
 from dashboard.page import Page
 from dashboard.reads import ask
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
 LINES: Final = {

@@ -35,7 +35,9 @@ def what_if(page: Page, rows: Sequence[Row]) -> None:
         for line, name in names.items():
             mean = _mean(total(line_money(row, line) for row in billed), tokens[line])
             label = words("what_if.price", line=name, currency=now.currency or "")
-            text = st.text_input(label, f"{mean:f}", key=f"what_if_{line}", width=220)
+            text = st.text_input(
+                label, f"{mean:f}", key=f"what_if_{line}", width=220, bind="query-params"
+            )
             asked[line] = price_of(text)
     if None in asked.values():
         st.warning(words("what_if.invalid"))

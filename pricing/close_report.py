@@ -12,6 +12,7 @@ from pricing.close_checks import Blocker
 class Outcome(StrEnum):
     """How the month of one tenant stands after a run."""
 
+    READY = "ready"  # nothing blocks it; a preview says so
     CLOSED = "closed"
     ALREADY_CLOSED = "already_closed"
     BLOCKED = "blocked"
@@ -71,4 +72,5 @@ class CloseReport:
     @property
     def is_done(self) -> bool:
         """Whether no tenant is left to close for this month."""
-        return not (self.with_outcome(Outcome.BLOCKED) or self.with_outcome(Outcome.NOT_ENDED))
+        left = (Outcome.READY, Outcome.BLOCKED, Outcome.NOT_ENDED)
+        return not any(each.outcome in left for each in self.tenants)

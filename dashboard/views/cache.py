@@ -10,12 +10,15 @@ import streamlit as st
 
 from dashboard import charts
 from dashboard.cache_value import cache_value
+from dashboard.columns import Column
+from dashboard.compared import change_line
+from dashboard.figures import points
 from dashboard.foot import foot
 from dashboard.hit_curve import hit_curve, kappa_line, measured
 from dashboard.page import Page
 from dashboard.problems import explained
 from dashboard.summary import LINES, Summary, line_money, summary, total
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
 
@@ -23,8 +26,10 @@ Row = dict[str, Any]
 def show(page: Page) -> None:
     """Draw the page."""
     period = page.filters.period
-    over_time, tenants = page.read(
-        page.usage(period, interval=period.interval), page.usage(period, "tenant_id", "model_id")
+    over_time, tenants, earlier = page.read(
+        page.usage(period, interval=period.interval),
+        page.usage(period, "tenant_id", "model_id"),
+        page.usage(page.filters.before or period, "tenant_id"),
     )
     now = summary(over_time)
     if not now.input_tokens:
@@ -38,6 +43,8 @@ def show(page: Page) -> None:
     model = page.filters.model or _most_used(billed)
     found = measured(page, model, now.currency)
     kappa = _answer(page, billed, now, found)
+    then = summary(earlier, now.currency)
+    change_line(page, page.formats.percent(then.hit_ratio), points(page, now, then))
     left, right = st.columns(2, gap="large")
     with left:
         _ratio_over_time(page, over_time)
@@ -46,7 +53,7 @@ def show(page: Page) -> None:
     if found and model:
         with explained(page.words):
             hit_curve(page, model, kappa, found)
-    _by_tenant(page, tenants, now)
+    _by_tenant(page, tenants, earlier, now)
     foot(page)
 
 
@@ -62,7 +69,10 @@ def _answer(page: Page, billed: Sequence[Row], now: Summary, found: Row | None) 
     words, formats = page.words, page.formats
     place = st.container()
     start = round(min((found or {}).get("kappa") or 0.02, 0.5), 2)
-    kappa = st.slider(words("cache.kappa"), 0.0, 0.5, start, 0.01, help=words("cache.kappa_help"))
+    kappa = st.slider(
+        words("cache.kappa"), 0.0, 0.5, start, 0.01, help=words("cache.kappa_help"),
+        key="kappa", bind="query-params",
+    )  # fmt: skip
     seconds = Decimal(str(page.filters.period.seconds_elapsed))
     value = cache_value(billed, seconds=seconds, kappa=Decimal(str(kappa)))
     with place:
@@ -154,17 +164,22 @@ def _by_line(page: Page, billed: Sequence[Row], now: Summary) -> None:
     charts.draw(chart, palette, key="by_line", alt_text=words("cache.by_line"))
 
 
-def _by_tenant(page: Page, rows: Sequence[Row], now: Summary) -> None:
-    words = page.words
-    st.markdown(f"##### {words('cache.by_tenant')}")
+def _sums(rows: Sequence[Row], currency: str | None) -> dict[Any, Summary]:
     by_tenant: dict[Any, list[Row]] = {}
     for row in rows:
         by_tenant.setdefault(row["tenant_id"], []).append(row)
-    sums = {name: summary(found, now.currency) for name, found in by_tenant.items()}
+    return {name: summary(found, currency) for name, found in by_tenant.items()}
+
+
+def _by_tenant(page: Page, rows: Sequence[Row], earlier: Sequence[Row], now: Summary) -> None:
+    words = page.words
+    st.markdown(f"##### {words('cache.by_tenant')}")
+    sums, before = _sums(rows, now.currency), _sums(earlier, now.currency)
     shown = [
         {
             "tenant_id": name or words("unattributed"),
             "hit_ratio": found.hit_ratio,
+            "before": before[name].hit_ratio if name in before else None,
             "cached_tokens": found.cached_tokens,
             "input_tokens": found.input_tokens,
             "amount": found.amount,
@@ -174,6 +189,7 @@ def _by_tenant(page: Page, rows: Sequence[Row], now: Summary) -> None:
     columns = [
         Column("tenant_id", words("column.tenant")),
         Column("hit_ratio", words("column.hit_ratio"), "ratio"),
+        *([Column("before", words("compared.before"), "ratio")] if page.filters.before else []),
         Column("cached_tokens", words("column.cached_tokens"), "count"),
         Column("input_tokens", words("column.input_tokens"), "count"),
         Column("amount", words("column.amount", currency=now.currency or ""), "money"),

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.columns import Column
 from dashboard.page import Page
 from dashboard.reads import ask
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
-TEXT_MAX: Final = 20_000
+TEXT_MAX: Final = 8_000  # it stands in the URL
 EXAMPLE: Final = """\
 name = "2 prefill for 130,000 tok/s"
 
@@ -37,8 +38,15 @@ def show(page: Page) -> None:
     """Draw the page."""
     words = page.words
     place = st.container()
-    with st.form("sheet", border=False):
-        text = st.text_area(words("capacity.sheet"), EXAMPLE, height=340, max_chars=TEXT_MAX)
+    with st.form("sheet_form", border=False):
+        text = st.text_area(
+            words("capacity.sheet"),
+            EXAMPLE,
+            height=340,
+            max_chars=TEXT_MAX,
+            key="sheet",
+            bind="query-params",
+        )
         st.form_submit_button(words("capacity.size"), type="primary")
     st.caption(words("capacity.help"))
     with place:

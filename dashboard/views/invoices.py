@@ -1,45 +1,63 @@
 """Invoices and close: what blocks the close of the month, and what was issued?"""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 import streamlit as st
 
 from dashboard.close import close_form
+from dashboard.columns import Column, Link
 from dashboard.formats import exact, instant
 from dashboard.page import Page
 from dashboard.reads import ask
 from dashboard.summary import total
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
+DOCUMENT: Final = Link("document", ("number",))
+ROUTE: Final = "/v1/invoices"
 ROWS_MAX: Final = 500
+FORMATS: Final = ("pdf", "xlsx")
 AMOUNTS: Final = ("net_amount", "tax_amount", "gross_amount", "exact_amount")
 
 
 def show(page: Page) -> None:
     """Draw the page for the month in which the window begins."""
-    words, formats = page.words, page.formats
-    month = f"{page.filters.period.start_at.astimezone(page.filters.zone):%Y-%m}"
-    (answer,) = page.reader.read(
-        ask("/v1/invoices", rows=False, month=month, tenant_id=page.filters.tenant, limit=ROWS_MAX)
+    words = page.words
+    start = page.filters.period.start_at.astimezone(page.filters.zone)
+    month = f"{start:%Y-%m}"
+    earlier = f"{start.replace(day=1) - timedelta(days=1):%Y-%m}"
+    asked: Row = {"tenant_id": page.filters.tenant, "limit": ROWS_MAX}
+    answer, before = page.reader.read(
+        ask(ROUTE, rows=False, month=month, **asked),
+        ask(ROUTE, rows=False, month=earlier, **asked),
     )
     rows = [_typed(row) for row in answer["items"]]
     valid = [row for row in rows if row["state"] != "void"]
     drafts = [row for row in valid if row["state"] == "draft"]
-    currencies = sorted({row["currency"] for row in valid})
-    sums = " + ".join(
-        formats.money(total(r["gross_amount"] for r in valid if r["currency"] == each), each)
-        for each in currencies
-    )
     key = "invoices.headline" if valid else "invoices.none"
+    sums = _sums(page, valid)
     text = words(key, month=month, documents=len(valid), drafts=len(drafts), amount=sums)
     st.subheader(text, anchor=False)
+    then = [_typed(row) for row in before["items"] if row["state"] != "void"]
+    if then and page.filters.before:
+        st.caption(words("invoices.before", month=earlier, amount=_sums(page, then),
+                         documents=len(then)))  # fmt: skip
     if "/v1/audit" in page.rights:  # finance and operators may close
         close_form(page, month)
     if rows:
         _documents(page, rows)
+
+
+def _sums(page: Page, rows: list[Row]) -> str:
+    """Gross amounts, currency by currency."""
+    formats = page.formats
+    return " + ".join(
+        formats.money(total(r["gross_amount"] for r in rows if r["currency"] == each), each)
+        for each in sorted({row["currency"] for row in rows})
+    )
 
 
 def _typed(row: Row) -> Row:
@@ -66,7 +84,7 @@ def _documents(page: Page, rows: list[Row]) -> None:
         Column("due_on", words("column.due")),
         Column("issued_at", words("column.issued"), "moment"),
     ]
-    picked = table(page, rows, columns, name="invoices", choose=True)
+    picked = table(page, rows, columns, name="invoices", choose=DOCUMENT)
     if picked:
         _document(page, picked)
     else:
@@ -75,7 +93,7 @@ def _documents(page: Page, rows: list[Row]) -> None:
 
 def _document(page: Page, row: Row) -> None:
     words, formats = page.words, page.formats
-    path = f"/v1/invoices/{quote(row['number'], safe='')}"
+    path = f"{ROUTE}/{quote(row['number'], safe='')}"
     (found,) = page.reader.read(ask(path, rows=False))
     gross = formats.money(row["gross_amount"], row["currency"])
     st.markdown(f"##### {row['number']} · {row['tenant_id']} · {gross}")
@@ -113,5 +131,15 @@ def _actions(page: Page, row: Row, path: str) -> None:
                 st.cache_data.clear()
                 st.rerun()
             st.caption(words("invoices.issue_help"))
-        if row["issued_at"] and row["issued_at"] < page.now + timedelta(days=1):
-            st.caption(words("invoices.bytes", path=f"GET {path}/documents/pdf"))
+        if row["issued_at"]:
+            for ending in FORMATS:  # fetched at the click, never before it
+                st.download_button(
+                    ending.upper(),
+                    partial(page.reader.client().get_bytes, f"{path}/documents/{ending}"),
+                    f"{row['number']}.{ending}",
+                    key=f"document_{ending}",
+                    icon=":material/download:",
+                    on_click="ignore",
+                )
+        else:
+            st.caption(words("invoices.not_issued"))

@@ -1,19 +1,25 @@
 """Prices: what does a request pay, and where does that stand?"""
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import streamlit as st
 
 from dashboard.book_trial import book_trial
+from dashboard.columns import Column, Link
 from dashboard.formats import exact, instant
 from dashboard.page import Page
 from dashboard.reads import ask
-from dashboard.table import Column, table
+from dashboard.table import table
 from dashboard.whatif import what_if
 
 Row = dict[str, Any]
+SIZES: Final = (  # tokens that are asked for at first
+    ("uncached", "line.uncached", 8_000, 1_000), ("cached", "line.cached", 72_000, 1_000),
+    ("output", "line.output", 500, 100),
+)  # fmt: skip
+BOOK: Final = Link("book", ("book", "revision"))
 
 
 def show(page: Page) -> None:
@@ -44,13 +50,20 @@ def _quote(page: Page, models: list[str]) -> None:
     st.markdown(f"##### {words('prices.quote')}")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         model = st.selectbox(
-            words("column.model"), models, accept_new_options=True, key="quote_model", width=220
+            words("column.model"),
+            models,
+            accept_new_options=True,
+            width=220,
+            key="quote_model",
+            bind="query-params",
         )
-        sizes = {
-            "uncached": st.number_input(words("line.uncached"), 0, 10**9, 8_000, 1_000, width=160),
-            "cached": st.number_input(words("line.cached"), 0, 10**9, 72_000, 1_000, width=160),
-            "output": st.number_input(words("line.output"), 0, 10**9, 500, 100, width=160),
-        }
+        sizes: dict[str, int] = {
+            line: st.number_input(
+                words(text), 0, 10**9, start, step, width=160, key=f"quote_{line}",
+                bind="query-params",
+            )
+            for line, text, start, step in SIZES
+        }  # fmt: skip
     if not model:
         st.caption(words("prices.choose"))
         return
@@ -108,7 +121,7 @@ def _books(page: Page, rows: list[Row]) -> None:
         Column("published_at", words("column.published"), "moment"),
         Column("published_by", words("column.by")),
     ]
-    picked = table(page, rows, columns, name="books", choose=True)
+    picked = table(page, rows, columns, name="books", choose=BOOK)
     if not picked:
         st.caption(words("prices.click"))
         return

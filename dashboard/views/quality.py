@@ -1,10 +1,13 @@
 """Data quality: is every token metered, owned and priced?"""
 
 from collections.abc import Sequence
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.columns import Column, Link
+from dashboard.compared import change_line
 from dashboard.findings import Group, grouped, kind_text, remedy_text
 from dashboard.foot import foot
 from dashboard.formats import instant
@@ -13,20 +16,26 @@ from dashboard.problems import explained
 from dashboard.reads import ask
 from dashboard.reconciled import reconciliation
 from dashboard.summary import summary
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
-MEMBERS_MAX = 200
+MEMBERS_MAX: Final = 200
+FINDING: Final = Link("finding", ("finding_id", "tenant_id"))
+RECORD: Final = Link("record", ("quarantine_id",))
 
 
 def show(page: Page) -> None:
     """Draw the page."""
     period = page.filters.period
-    findings, usage = page.read(
-        ask("/v1/findings", **window(period), tenant_id=page.filters.tenant), page.usage(period)
+    before = page.filters.before or period
+    findings, usage, earlier = page.read(
+        ask("/v1/findings", **window(period), tenant_id=page.filters.tenant),
+        page.usage(period),
+        page.usage(before),
     )
     groups = grouped(findings)
     st.subheader(_headline(page, groups, usage), anchor=False)
+    change_line(page, page.formats.percent(_billed_share(earlier)))
     for place, group in enumerate(groups):
         _group(page, group, place)
     accepted = [row for row in findings if row["decision"] == "accepted"]
@@ -40,17 +49,22 @@ def show(page: Page) -> None:
     foot(page, findings)
 
 
+def _billed_share(usage: Sequence[Row]) -> Decimal | None:
+    whole = sum(row["requests"] for row in usage)
+    billed = sum(row["requests"] for row in usage if row["disposition"] == "billed")
+    return Decimal(billed) / whole if whole else None
+
+
 def _headline(page: Page, groups: Sequence[Group], usage: Sequence[Row]) -> str:
     words, formats = page.words, page.formats
     now = summary(usage)
-    billed = sum(row["requests"] for row in usage if row["disposition"] == "billed")
     if not now.requests:
         return words("quality.nothing")
     if not groups:
         return words("quality.clean", requests=formats.count(now.requests))
     return words(
         "quality.headline",
-        share=formats.percent(billed / now.requests),
+        share=formats.percent(_billed_share(usage)),
         requests=formats.count(now.requests),
         kinds=len(groups),
         amount=formats.money(now.at_risk, now.currency),
@@ -81,7 +95,7 @@ def _group(page: Page, group: Group, place: int) -> None:
             ]
             rows = list(group.members[:MEMBERS_MAX])
             name = f"finding-{place}-{group.reason}"
-            picked = table(page, rows, columns, name=name, currency=group.currency, choose=True)
+            picked = table(page, rows, columns, name=name, currency=group.currency, choose=FINDING)
             if picked:
                 _accept(page, picked)
 
@@ -127,7 +141,7 @@ def _quarantine(page: Page) -> None:
         Column("tenant_id", words("column.tenant")),
         Column("sender", words("column.sender")),
     ]
-    picked = table(page, rows, columns, name="quarantine", choose=True)
+    picked = table(page, rows, columns, name="quarantine", choose=RECORD)
     if picked:
         st.code(picked["record"], language="json", wrap_lines=True)
         _discard(page, picked)

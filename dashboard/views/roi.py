@@ -4,11 +4,12 @@ from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.columns import Column
 from dashboard.page import Page
 from dashboard.reads import ask
 from dashboard.roi_case import case_form
 from dashboard.roi_charts import cash_flows, heat_map, tornado
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
 CASES: Final = "/v1/roi/cases"

@@ -4,16 +4,21 @@ from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.columns import Column
+from dashboard.compared import compared, compared_columns
 from dashboard.foot import foot
+from dashboard.heat_map import heat_map, hours_asked, silent_since
 from dashboard.margin import margins
 from dashboard.page import Page, window
 from dashboard.panels import servers_bars, stage_order
 from dashboard.problems import explained
 from dashboard.reads import ask
 from dashboard.summary import main_currency, total
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
+REVENUE: Final = "/v1/revenue/servers"
+ECONOMICS: Final = "/v1/economics/servers"
 STAGES: Final = {
     "prefill": "stage.prefill", "decode": "stage.decode", "unified": "stage.unified",
     "gateway": "stage.gateway",
@@ -23,12 +28,18 @@ STAGES: Final = {
 def show(page: Page) -> None:
     """Draw the page."""
     period = page.filters.period
-    earned, unbilled, registered = page.read(
-        ask("/v1/revenue/servers", **window(period)),
+    asks = [
+        ask(REVENUE, **window(period)),
         ask("/v1/revenue/unbilled", **window(period)),
         ask("/v1/servers", limit=1000),
-    )
+        ask("/v1/findings", **window(period)),
+        ask(REVENUE, **window(page.filters.before or period)),
+    ]
+    if ECONOMICS in page.rights:
+        asks.append(hours_asked(period))
+    earned, unbilled, registered, findings, earlier, *hours = page.read(*asks)
     rows = _with_idle([row for row in earned if _inside(page, row)], registered, page)
+    rows = compared(page, rows, earlier, by=("node_id", "stage", "pool", "currency"))
     if not rows:
         st.info(page.words("servers.empty"), icon=":material/dns:")
         foot(page)
@@ -36,8 +47,10 @@ def show(page: Page) -> None:
     currency = main_currency(earned)
     st.subheader(_headline(page, rows, currency), anchor=False)
     servers_bars(page, [row for row in rows if row["currency"]], currency)
+    for found in hours:
+        heat_map(page, rows, found, silent_since(findings), currency)
     _table(page, rows, currency)
-    if "/v1/economics/servers" in page.rights:
+    if ECONOMICS in page.rights:
         with explained(page.words):
             margins(page)
     _unbilled(page, [row for row in unbilled if row["requests"]], currency)
@@ -95,6 +108,7 @@ def _table(page: Page, rows: list[Row], currency: str | None) -> None:
         Column("amount", words("column.ledger", currency=currency or ""), "money"),
         Column("formula", words("column.formula", currency=currency or ""), "money"),
         Column("difference", words("column.difference"), "money", words("servers.difference_help")),
+        *compared_columns(page),
         Column("input_tokens_per_second", words("column.input_rate"), "rate"),
         Column("output_tokens_per_second", words("column.output_rate"), "rate"),
         Column("hit_ratio", words("column.hit_ratio"), "ratio"),

@@ -6,13 +6,15 @@ from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.columns import Column, Link
 from dashboard.formats import instant
 from dashboard.page import Page
 from dashboard.reads import ask
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
 ROWS_MAX: Final = 500
+KEY: Final = Link("key", ("key_id",))
 ROLES: Final = ("viewer", "finance", "tenant", "node", "gateway", "operator")
 
 
@@ -54,7 +56,7 @@ def _keys(page: Page, rows: list[Row]) -> None:
         Column("expires_at", words("column.expires"), "moment"),
         Column("revoked_at", words("column.revoked"), "moment"),
     ]
-    picked = table(page, rows, columns, name="keys", choose=True)
+    picked = table(page, rows, columns, name="keys", choose=KEY)
     if not picked or not _active(page, picked):
         return
     with st.container(horizontal=True):

@@ -4,13 +4,16 @@ from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.columns import Column
+from dashboard.compared import change_line
 from dashboard.foot import foot
 from dashboard.formats import exact
 from dashboard.page import Page, window
 from dashboard.reads import ask
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
+ROUTE: Final = "/v1/slo"
 MEASURES: Final = {"ttft": "slo.ttft", "tpot": "slo.tpot", "e2e": "slo.e2e", "queue": "slo.queue"}
 LIMITS: Final = {"ttft": 6.0, "tpot": 0.05, "e2e": 60.0, "queue": 1.0}
 GROUPS: Final = {"model": "column.model", "pool": "column.pool", "node": "column.server",
@@ -24,38 +27,60 @@ def show(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="slo_asked"):
         measures = {name: words(key) for name, key in MEASURES.items()}
         measure = st.selectbox(
-            words("slo.measure"), list(measures), format_func=measures.__getitem__, width=220
+            words("slo.measure"),
+            list(measures),
+            format_func=measures.__getitem__,
+            width=220,
+            key="measure",
+            bind="query-params",
         )
         limit = st.number_input(
             words("slo.limit"), 0.001, 3600.0, LIMITS[measure], format="%.3f", width=150,
-            key=f"slo_{measure}",
+            key=f"limit_{measure}", bind="query-params",
         )  # fmt: skip
-        target = st.number_input(words("slo.target"), 50.0, 100.0, 99.0, 0.1, width=150)
+        target = st.number_input(
+            words("slo.target"), 50.0, 100.0, 99.0, 0.1, width=150, key="target",
+            bind="query-params",
+        )  # fmt: skip
         groups = {name: words(key) for name, key in GROUPS.items()}
         group = st.selectbox(
-            words("slo.group"), list(groups), format_func=groups.__getitem__, width=150
+            words("slo.group"),
+            list(groups),
+            format_func=groups.__getitem__,
+            width=150,
+            key="by",
+            bind="query-params",
         )
     asked = {
         **window(page.filters.period), "measure": measure, "limit_seconds": limit,
         "target": f"{target / 100:.4f}", "model_id": page.filters.model, "pool": page.filters.pool,
     }  # fmt: skip
-    whole, parts = page.reader.read(
-        ask("/v1/slo", rows=False, **asked), ask("/v1/slo", rows=False, **asked, group_by=group)
+    before = asked | window(page.filters.before or page.filters.period)
+    whole, parts, earlier = page.reader.read(
+        ask(ROUTE, rows=False, **asked),
+        ask(ROUTE, rows=False, **asked, group_by=group),
+        ask(ROUTE, rows=False, **before),
     )
     with place:
         _headline(page, whole["items"], measures[measure], limit)
+        then = _most_requests(earlier["items"])
+        change_line(page, page.formats.percent(then["by_request_low"]) if then else None)
     if parts["items"]:
         _table(page, parts["items"], groups[group])
     foot(page)
 
 
+def _most_requests(items: list[Row]) -> Row | None:
+    rows = [row for row in items if row["by_request_low"] is not None]
+    return max(rows, key=lambda each: each["requests"], default=None)
+
+
 def _headline(page: Page, items: list[Row], measure: str, limit: float) -> None:
     words, formats = page.words, page.formats
-    rows = [row for row in items if row["by_request_low"] is not None]
-    if not rows:
+    row = _most_requests(items)
+    if row is None:
         st.subheader(words("slo.none"), anchor=False)
         return
-    row = max(rows, key=lambda each: each["requests"])
     key = {True: "slo.met", False: "slo.missed", None: "slo.open"}[row["is_met"]]
     st.subheader(
         words(

@@ -1,19 +1,23 @@
 """Tenants: who pays what, down to one project, one request and its legs."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.columns import Column, Link
+from dashboard.compared import compared, compared_columns, money_line
 from dashboard.foot import foot
 from dashboard.page import Page, window
 from dashboard.reads import ask
 from dashboard.requests_list import requests_list
 from dashboard.story import story
 from dashboard.summary import LINES, Summary, line_money, line_tokens, summary, total
-from dashboard.table import Column, table
+from dashboard.table import table
 
 Row = dict[str, Any]
+CHARGEBACK: Final = "/v1/chargeback"
+ROW: Final = Link("row", ("tenant_id", "project_id", "cost_centre_id"))
 
 
 def show(page: Page) -> None:
@@ -21,17 +25,22 @@ def show(page: Page) -> None:
     if request_id := st.query_params.get("request"):
         story(page, request_id)
         return
-    (rows,) = page.read(
-        ask("/v1/chargeback", **window(page.filters.period), tenant_id=page.filters.tenant)
+    filters = page.filters
+    rows, before = (
+        [row for row in found if filters.model in (None, row["model_id"])]
+        for found in page.read(
+            ask(CHARGEBACK, **window(filters.period), tenant_id=filters.tenant),
+            ask(CHARGEBACK, **window(filters.before or filters.period), tenant_id=filters.tenant),
+        )
     )
-    rows = [row for row in rows if page.filters.model in (None, row["model_id"])]
     if not rows:
         st.info(page.words("empty.window"), icon=":material/hourglass_empty:")
         foot(page)
         return
     now = summary(rows)
     st.subheader(_headline(page, rows, now), anchor=False)
-    picked = _table(page, rows, now)
+    money_line(page, now.amount, summary(before, now.currency).amount, now.currency)
+    picked = _table(page, rows, before, now)
     if picked:
         requests_list(page, tenant_id=picked["tenant"], project_id=picked["project"])
     else:
@@ -54,14 +63,22 @@ def _headline(page: Page, rows: Sequence[Row], now: Summary) -> str:
     return text + words("tenants.all_owned")
 
 
-def _table(page: Page, rows: Sequence[Row], now: Summary) -> Row | None:
-    """One line a tenant, project and cost centre; answers the one that was clicked."""
-    words = page.words
+def _lines(page: Page, rows: Sequence[Row], now: Summary) -> list[Row]:
+    """One line a tenant, project and cost centre."""
     groups: dict[tuple[Any, Any, Any], list[Row]] = {}
     for row in rows:
         key = (row["tenant_id"], row["project_id"], row["cost_centre_id"])
         groups.setdefault(key, []).append(row)
-    lines = [_line(page, key, members, now) for key, members in groups.items()]
+    return [_line(page, key, members, now) for key, members in groups.items()]
+
+
+def _table(page: Page, rows: Sequence[Row], before: Sequence[Row], now: Summary) -> Row | None:
+    """Every line beside the window before; answers the one that was clicked."""
+    words = page.words
+    lines = compared(
+        page, _lines(page, rows, now), _lines(page, before, now),
+        by=("tenant", "project", "cost_centre_id"),
+    )  # fmt: skip
     lines.sort(key=lambda line: (-line["amount"], line["tenant_id"]))
     money = now.currency or ""
     columns = [
@@ -69,6 +86,7 @@ def _table(page: Page, rows: Sequence[Row], now: Summary) -> Row | None:
         Column("project_id", words("column.project")),
         Column("cost_centre_id", words("column.cost_centre")),
         Column("amount", words("column.amount", currency=money), "money"),
+        *compared_columns(page),
         Column("at_risk", words("column.at_risk", currency=money), "money"),
         Column("requests", words("column.requests"), "count"),
         Column("uncached_tokens", words("column.uncached_tokens"), "count"),
@@ -79,7 +97,7 @@ def _table(page: Page, rows: Sequence[Row], now: Summary) -> Row | None:
         Column("cached_amount", words("column.cached_amount"), "money"),
         Column("output_amount", words("column.output_amount"), "money"),
     ]
-    return table(page, lines, columns, name="tenants", currency=now.currency, choose=True)
+    return table(page, lines, columns, name="tenants", currency=now.currency, choose=ROW)
 
 
 def _line(page: Page, key: tuple[Any, Any, Any], members: Sequence[Row], now: Summary) -> Row:

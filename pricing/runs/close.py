@@ -86,9 +86,7 @@ def close_month(
     Running it again does nothing more, and says so.
     """
     _, settle_seq = read_progress(cursor)
-    with ledger.read() as connection:
-        known = {each.tenant_id: each for each in every_tenant(connection)}
-    asked = [t for t in known.values() if order.tenants is None or t.tenant_id in order.tenants]
+    known, asked = _tenants(ledger, order)
     done, ready = _sorted_out(cursor, ledger, asked, order=order, settle_seq=settle_seq, now=now)
     begun = _begin_all(ledger, ready, order, settle_seq=settle_seq, now=now)
     sums = read_sums(cursor, [_scope(each, begun[each.tenant.tenant_id]) for each in ready])
@@ -106,6 +104,30 @@ def close_month(
         tenants=done,
         not_invoiced=list(_not_invoiced(cursor, ledger, order, known=known, settle_seq=settle_seq)),
     )
+
+
+def preview_month(
+    cursor: duckdb.DuckDBPyConnection, ledger: Ledger, order: CloseOrder, *, now: datetime
+) -> CloseReport:
+    """What a close at the UTC time `now` would find: blockers and all; it changes nothing."""
+    _, settle_seq = read_progress(cursor)
+    known, asked = _tenants(ledger, order)
+    done, ready = _sorted_out(cursor, ledger, asked, order=order, settle_seq=settle_seq, now=now)
+    done += [_outcome(one.tenant, Outcome.READY, accepted=one.accepted) for one in ready]
+    left = _not_invoiced(cursor, ledger, order, known=known, settle_seq=settle_seq)
+    return CloseReport(
+        month=order.month,
+        tenants=sorted(done, key=lambda each: each.tenant_id),
+        not_invoiced=list(left),
+    )
+
+
+def _tenants(ledger: Ledger, order: CloseOrder) -> tuple[dict[str, Tenant], list[Tenant]]:
+    """(every tenant by id, those that are asked for)."""
+    with ledger.read() as connection:
+        known = {each.tenant_id: each for each in every_tenant(connection)}
+    asked = [t for t in known.values() if order.tenants is None or t.tenant_id in order.tenants]
+    return known, asked
 
 
 def _sorted_out(

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,15 +86,15 @@ def leg(number, tenant_id, at, **change):
     return base | change
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
+@contextmanager
+def serving(folder, **settings):
     """A running `tokentill serve` on an empty home: url, operator's key."""
-    folder = tmp_path_factory.mktemp("serve")
     port, log = free_port(), folder / "serve.log"
     environment = {
         **os.environ,
         "TOKENTILL_HOME": str(folder / "home"),
         "TOKENTILL_SERVER_PORT": str(port),
+        **settings,
     }
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -108,30 +109,51 @@ def server(tmp_path_factory):
         process.wait(30)
 
 
+def talk(server):
+    """A client with the operator's key."""
+    headers = {"Authorization": f"Bearer {server.key}"}
+    return httpx.Client(base_url=server.url, headers=headers, timeout=30)
+
+
+def furnish(api, nodes, since):
+    """A price book, two tenants in UTC, and servers rated at 200 tokens/s."""
+    api.post("/v1/prices", json={"toml": BOOK}).raise_for_status()
+    for tenant in ("t-alder", "t-birch"):
+        body = {"tenant_id": tenant, "name": tenant, "billing_zone": "UTC", "currency": "CNY"}
+        api.post("/v1/tenants", json=body).raise_for_status()
+    for node in nodes:
+        body = {"node_id": node, "name": node, "stage": "unified", "rated_tokens_per_second": "200"}
+        api.post("/v1/servers", json=body | {"in_service_from": since}).raise_for_status()
+
+
+def send(api, legs, at):
+    """Send legs around `at` and wait until each is settled."""
+    body = "\n".join(map(json.dumps, legs))
+    api.post("/v1/usage/legs", content=body, headers=NDJSON).raise_for_status()
+    wait_for(lambda: _requests(api, at) >= len(legs))
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """A running `tokentill serve` on an empty home."""
+    with serving(tmp_path_factory.mktemp("serve")) as found:
+        yield found
+
+
 @pytest.fixture(scope="session")
 def house(server):
     """The server with today's usage: t-alder 10 requests (1 CNY), t-birch 20 (2 CNY), one unpriced.
 
     u02 is registered and idle.
     """
-    headers = {"Authorization": f"Bearer {server.key}"}
     now = datetime.now(UTC)
-    with httpx.Client(base_url=server.url, headers=headers, timeout=30) as api:
-        api.post("/v1/prices", json={"toml": BOOK}).raise_for_status()
-        for tenant in ("t-alder", "t-birch"):
-            body = {"tenant_id": tenant, "name": tenant, "billing_zone": "UTC", "currency": "CNY"}
-            api.post("/v1/tenants", json=body).raise_for_status()
-        for node in ("u01", "u02"):
-            body = {"node_id": node, "name": node, "stage": "unified"}
-            since = (now - timedelta(days=1)).isoformat()
-            api.post("/v1/servers", json=body | {"in_service_from": since}).raise_for_status()
+    with talk(server) as api:
+        furnish(api, ("u01", "u02"), (now - timedelta(days=1)).isoformat())
         at = now - timedelta(seconds=1)
         legs = [leg(n, "t-alder" if n < 10 else "t-birch", at) for n in range(30)]
         later = at + timedelta(milliseconds=500)
         legs.append(leg(30, "t-birch", later, model_id="m-unknown"))
-        body = "\n".join(map(json.dumps, legs))
-        api.post("/v1/usage/legs", content=body, headers=NDJSON).raise_for_status()
-        wait_for(lambda: _requests(api, now) == len(legs))
+        send(api, legs, now)
         server.tenant = _key(api, role="tenant", tenant_id="t-alder")
         server.viewer = _key(api, role="viewer")
         server.gateway = _key(api, role="gateway")
@@ -144,11 +166,53 @@ def _key(api, **body):
 
 
 def _requests(api, now):
-    """Requests settled today."""
-    day = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
-    asked = {"start_at": day.isoformat(), "end_at": (day + timedelta(days=3)).isoformat()}
+    """Requests settled around `now`."""
+    asked = {
+        "start_at": (now - timedelta(days=40)).date().isoformat() + "T00:00:00Z",
+        "end_at": (now + timedelta(days=3)).date().isoformat() + "T00:00:00Z",
+    }
     rows = api.get("/v1/usage", params=asked).raise_for_status().json()["items"]
     return sum(row["requests"] for row in rows)
+
+
+@pytest.fixture(scope="session")
+def past(tmp_path_factory):
+    """A house whose usage is of 2024, the same in every run.
+
+    10 June: each hour t-alder 2 and t-birch 1 request on u01; from 8 to 20 h t-birch 1 on u02; at
+    12:50 t-birch 1 without a price. 9 June: each hour t-alder 1 on u01; from 8 to 20 h t-birch 1 on
+    u02. 2 May: t-alder 1, t-birch 1 without a price. u03 is idle.
+    """
+    folder = tmp_path_factory.mktemp("past")
+    with serving(folder) as found, talk(found) as api:
+        furnish(api, ("u01", "u02", "u03"), "2024-05-01T00:00:00Z")
+        asked = [(5, 2, 9, "t-alder", "u01"), (5, 2, 9, "t-birch", "m-unknown")]
+        for hour in range(24):
+            asked += [(6, 10, hour, "t-alder", "u01")] * 2 + [(6, 10, hour, "t-birch", "u01")]
+            asked += [(6, 9, hour, "t-alder", "u01")]
+            if 8 <= hour < 20:
+                asked += [(6, 10, hour, "t-birch", "u02"), (6, 9, hour, "t-birch", "u02")]
+        asked += [(6, 10, 12, "t-birch", "m-unknown")]
+        import_old(found, folder, [_past_leg(n, *each) for n, each in enumerate(asked)])
+        wait_for(lambda: _requests(api, datetime(2024, 6, 11, tzinfo=UTC)) == len(asked))
+        found.tenant = _key(api, role="tenant", tenant_id="t-alder")
+        found.finance = _key(api, role="finance")
+        yield found
+
+
+def import_old(server, folder, legs):
+    """Bring in usage that is too old to be posted."""
+    file = folder / "usage.ndjson"
+    file.write_text("\n".join(map(json.dumps, legs)), encoding="utf-8")
+    command = [sys.executable, "-m", "tokentill", "import", "usage_ndjson", str(file)]
+    told = {**os.environ, "TOKENTILL_API_URL": server.url, "TOKENTILL_API_KEY": server.key}
+    subprocess.run(command, env=told, check=True, capture_output=True)
+
+
+def _past_leg(number, month, day, hour, tenant, what):
+    at = datetime(2024, month, day, hour, 50, tzinfo=UTC)
+    change = {"model_id": what} if what.startswith("m-") else {"node_id": what}
+    return leg(number, tenant, at, **change)
 
 
 @pytest.fixture

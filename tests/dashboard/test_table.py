@@ -9,7 +9,9 @@ from zoneinfo import ZoneInfo
 
 import openpyxl
 
-from dashboard.table import Column, as_csv, as_xlsx, frame
+from dashboard.columns import Column
+from dashboard.downloads import as_csv, as_xlsx
+from dashboard.table import frame
 
 EXACT = Decimal("12345678901234567890.123456789")
 PAGE = SimpleNamespace(filters=SimpleNamespace(zone=ZoneInfo("Asia/Shanghai")))

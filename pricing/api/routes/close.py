@@ -2,18 +2,37 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from metering.windows import parse_month
 from pricing.api.call import Call, may
-from pricing.api.invoice_shapes import CloseAsked, CloseShown, closed
+from pricing.api.invoice_shapes import CloseAsked, CloseShown, Month, closed
 from pricing.api.representation import one
 from pricing.close_checks import Acceptance
 from pricing.errors import RequestInvalid
-from pricing.runs.close import CloseOrder, close_month
+from pricing.runs.close import CloseOrder, close_month, preview_month
 
 router = APIRouter(tags=["invoices"])
+
+
+class PreviewAsked(BaseModel):
+    """Which month."""
+
+    month: Month
+
+
+@router.get("/v1/close", summary="Preview a close", response_model=CloseShown)
+def get_close(
+    call: Annotated[Call, may("invoices:write")], asked: Annotated[PreviewAsked, Query()]
+) -> Response:
+    """What a close would find now, tenant by tenant, with its blockers; nothing is changed."""
+    order = CloseOrder(month=parse_month(asked.month), actor=call.principal.key_id)
+    report = call.usage(
+        lambda cursor: preview_month(cursor, call.services.ledger, order, now=call.at)
+    )
+    return one(call.request, closed(report))
 
 
 @router.post("/v1/close", summary="Close a month", response_model=CloseShown)

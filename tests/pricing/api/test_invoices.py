@@ -42,6 +42,20 @@ def test_a_close_makes_drafts_and_lists_what_it_leaves(closed):
     assert {each["outcome"] for each in again["tenants"]} == {"already_closed"}
 
 
+def test_a_preview_finds_the_same_and_changes_nothing(house):
+    """Both tenants are ready before the close and done after it; asking twice makes no document."""
+    furnish(house)
+    house.clock.now = NOVEMBER
+    asked = {"month": "2026-10"}
+    for _ in range(2):
+        report = house.get("/v1/close", params=asked).json()
+        assert {each["outcome"] for each in report["tenants"]} == {"ready"}
+        assert not report["is_done"]
+    assert house.get("/v1/invoices").json()["items"] == []
+    house.send("POST", "/v1/close", json=asked)
+    assert house.get("/v1/close", params=asked).json()["is_done"]
+
+
 def test_accepting_needs_a_reason(house):
     """422, and nothing is closed."""
     asked = {"month": "2026-10", "accept": ["node:p01"]}
