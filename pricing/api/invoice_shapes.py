@@ -38,6 +38,12 @@ class LineShown(Shown):
     reason: str | None
 
 
+class InvoiceLineRow(LineShown):
+    """One line with its place in the document, by which disputes and corrections name it."""
+
+    position: int
+
+
 class InvoiceShown(Shown):
     """A document: invoice, statement or credit note. Amounts in `currency`."""
 
@@ -100,7 +106,7 @@ class MadeShown(Shown):
 
 
 class TenantCloseShown(Shown):
-    """How a tenant's month stands: closed, already_closed, blocked or not_ended."""
+    """How a tenant's month stands: ready, closed, already_closed, blocked or not_ended."""
 
     tenant_id: Id
     kind: str

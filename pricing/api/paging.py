@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeVar
 from uuid import UUID
@@ -17,7 +17,9 @@ from pricing.ledger.rows import Page
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = 1_000
+CHUNK_ROWS: Final = 4_000  # of a list that is streamed; the store finds up to 5,000 without sorting
 CURSOR_LENGTH_MAX: Final = 2_000
+LIMIT_MEANS: Final = "rows of one page; CSV and Arrow without it are the whole list, streamed"
 POSITION_PARAMETERS: Final = frozenset({"cursor", "limit", "fields"})  # others say which rows
 Order = Literal["forward", "backward"]
 Item = TypeVar("Item")
@@ -29,9 +31,7 @@ class Paging:
     def __init__(
         self,
         request: Request,
-        limit: Annotated[int, Query(ge=1, le=LIMIT_MAX, description="rows of one page")] = (
-            LIMIT_DEFAULT
-        ),
+        limit: Annotated[int, Query(ge=1, le=LIMIT_MAX, description=LIMIT_MEANS)] = LIMIT_DEFAULT,
         cursor: Annotated[
             str | None,
             Query(max_length=CURSOR_LENGTH_MAX, description="next_cursor of the page before"),
@@ -43,6 +43,7 @@ class Paging:
         self.limit = limit
         self.cursor = cursor
         self.backward = order == "backward"
+        self.is_bounded = cursor is not None or "limit" in request.query_params
         # a cursor belongs to one list with one set of filters; elsewhere it would skip rows
         asked = sorted(p for p in request.query_params.multi_items() if p[0] not in _POSITION)
         self._list = hashlib.sha256(repr((request.url.path, asked)).encode()).hexdigest()[:16]
@@ -56,9 +57,17 @@ class Paging:
         """The rows of this page, and the cursor of the next one if there is one."""
         if len(rows) <= self.limit:
             return rows, None
-        last = rows[self.limit - 1]
-        values = [last[name] if isinstance(last, dict) else getattr(last, name) for name in key]
-        return rows[: self.limit], self._encode(values)
+        return rows[: self.limit], self._encode(_key_of(rows[self.limit - 1], key))
+
+    def chunks(self, read: Callable[[Page], Sequence[Item]], *key: str) -> Iterator[Sequence[Item]]:
+        """Every row of the list, in chunks that each are of one moment; at least one chunk."""
+        after = None
+        while True:
+            rows = read(Page(CHUNK_ROWS, after, backward=self.backward))
+            yield rows
+            if len(rows) < CHUNK_ROWS:
+                return
+            after = tuple(_key_of(rows[-1], key))
 
     def _encode(self, values: Sequence[Any]) -> str:
         plain = [v.isoformat() if isinstance(v, datetime) else v for v in values]
@@ -83,6 +92,10 @@ class Paging:
 
 _POSITION = POSITION_PARAMETERS
 Paged = Annotated[Paging, Depends()]
+
+
+def _key_of(row: Any, key: Sequence[str]) -> list[Any]:
+    return [row[name] if isinstance(row, dict) else getattr(row, name) for name in key]
 
 
 def _typed(value: Any, kind: type) -> Any:

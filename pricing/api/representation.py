@@ -1,28 +1,20 @@
 """One answer as JSON, CSV or an Arrow stream, whichever was asked for, with its ETag."""
 
-import csv
 import hashlib
-import io
-import types
-from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from typing import Annotated, Any, Final, Union, get_args, get_origin
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
 
-import pyarrow as pa
 from fastapi import Request
 from pydantic import BaseModel
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
-from metering.wire import to_ipc
-from pricing.api.chosen import chosen_fields, ordered
+from pricing.api.chosen import SORT, chosen_fields, ordered
+from pricing.api.encoding import ARROW, CSV, ENCODERS
 from pricing.api.shapes import Listing, Report
 from pricing.errors import PricingError
-from pricing.money import plain
 
 JSON: Final = "application/json"
-CSV: Final = "text/csv"
-ARROW: Final = "application/vnd.apache.arrow.stream"
 LIST_CONTENT: Final[dict[int | str, dict[str, Any]]] = {  # what the OpenAPI file says of a list
     200: {
         "content": {
@@ -32,16 +24,6 @@ LIST_CONTENT: Final[dict[int | str, dict[str, Any]]] = {  # what the OpenAPI fil
     },
     304: {"description": "The ETag of If-None-Match is still right."},
 }
-ARROW_TYPES: Final[Mapping[type, pa.DataType]] = {
-    str: pa.string(),
-    int: pa.int64(),
-    bool: pa.bool_(),
-    float: pa.float64(),
-    Decimal: pa.decimal128(38, 15),
-    datetime: pa.timestamp("us", tz="UTC"),
-    date: pa.date32(),
-}
-FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 class NotAcceptable(PricingError):
@@ -72,7 +54,7 @@ def many(
     """
     names = chosen_fields(request, shape)
     items = ordered(request, shape, [shape.model_validate(row) for row in rows])
-    kind = _chosen(request, (JSON, CSV, ARROW))
+    kind = list_type(request)
     headers = {} if next_cursor is None else {"Tokentill-Next-Cursor": next_cursor}
     if kind == JSON:
         kind_of_list: Any = Listing if beside is None else Report  # the row type is a value here
@@ -80,11 +62,34 @@ def many(
         around = dict.fromkeys(kind_of_list.model_fields, True)
         shown = around | {"items": {"__all__": set(names)}}
         body = listing.model_dump_json(include=shown).encode()
-    elif kind == CSV:
-        body = _csv(names, items)
     else:
-        body = _arrow(shape, items, names)
+        body = b"".join(ENCODERS[kind](shape, names, [items]))
     return tagged(request, body, kind, headers=headers)
+
+
+def streamed(request: Request, shape: type[BaseModel], chunks: Iterable[Sequence[Any]]) -> Response:
+    """A list of any length as CSV or Arrow: `chunks` of its rows, read while the answer is sent.
+
+    What fails before the second chunk is a problem; what fails later breaks the connection, so that
+    no part can be taken for the whole. A list of one chunk has an ETag like any other.
+    """
+    names, kind = chosen_fields(request, shape), list_type(request)
+    ahead = iter(chunks)
+    begin = [chunk for _, chunk in zip(range(2), ahead, strict=False)]
+    if len(begin) < 2:  # noqa: PLR2004 - it is whole already
+        return many(request, shape, begin[0] if begin else [])
+    rows = ([shape.model_validate(row) for row in chunk] for chunk in chain(begin, ahead))
+    return StreamingResponse(ENCODERS[kind](shape, names, rows), media_type=kind)
+
+
+def is_streamed(request: Request) -> bool:
+    """Whether a list that has no pages is sent in chunks: as CSV or Arrow, in its own order."""
+    return list_type(request) != JSON and SORT not in request.query_params
+
+
+def list_type(request: Request) -> str:
+    """What a list is asked for as. Raises NotAcceptable."""
+    return _chosen(request, (JSON, *ENCODERS))
 
 
 def _chosen(request: Request, able: Sequence[str]) -> str:
@@ -115,51 +120,3 @@ def tagged(
 
 def _if_none_match(request: Request) -> list[str]:
     return request.headers.get("if-none-match", "").split(",")
-
-
-def _csv(names: Sequence[str], items: Sequence[BaseModel]) -> bytes:
-    """UTF-8, a header line, ids as text; what a spreadsheet would run as a formula gets a quote."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(names)
-    for item in items:
-        writer.writerow([_cell(getattr(item, name)) for name in names])
-    return out.getvalue().encode()
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, Decimal):
-        return plain(value)
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, (list, tuple)):
-        return " ".join(str(each) for each in value)
-    text = str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
-
-
-def _arrow(shape: type[BaseModel], items: Sequence[BaseModel], names: Sequence[str]) -> bytes:
-    """An IPC stream with a fixed schema: counts int64, money decimal128(38, 15)."""
-    fields = [(name, _arrow_type(shape.model_fields[name].annotation)) for name in names]
-    columns = [
-        pa.array([_arrow_value(getattr(item, name), kind) for item in items], kind)
-        for name, kind in fields
-    ]
-    return to_ipc(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)))
-
-
-def _arrow_type(annotation: Any) -> pa.DataType:
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        return _arrow_type(get_args(annotation)[0])
-    if origin in (Union, types.UnionType):
-        return _arrow_type(next(arg for arg in get_args(annotation) if arg is not type(None)))
-    if origin is list:
-        return pa.list_(_arrow_type(get_args(annotation)[0]))
-    return ARROW_TYPES.get(annotation, pa.string())
-
-
-def _arrow_value(value: Any, kind: pa.DataType) -> Any:
-    return str(value) if value is not None and pa.types.is_string(kind) else value

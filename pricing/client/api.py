@@ -1,6 +1,7 @@
 """The client that waits for each answer."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -9,6 +10,7 @@ import httpx
 import pyarrow as pa
 
 from pricing.client.http import (
+    ANY,
     AS_ARROW,
     TIMEOUT_SECONDS,
     Json,
@@ -16,6 +18,7 @@ from pricing.client.http import (
     given,
     once,
     page_of,
+    part_of,
     unreachable,
 )
 from pricing.client.routes import Routes
@@ -67,18 +70,21 @@ class Client(Routes[Json, Rows]):
 
     def get_bytes(self, path: str, **params: Any) -> bytes:
         """The body of a route that gives a file."""
-        accept = {"Accept": "*/*"}
-        return self._send("GET", path, params=given(params), headers=accept).content
+        return self._send("GET", path, params=given(params), headers={"Accept": ANY}).content
 
-    def get_file(self, path: str, out: Path, **params: Any) -> None:
-        """Write the body of a route into a file, a chunk at a time."""
-        with self._http.stream("GET", path, params=given(params)) as answer:
-            if not answer.is_success:
-                answer.read()
-                accepted(answer)
-            with out.open("wb") as file:
+    def get_file(self, path: str, out: Path, *, accept: str = ANY, **params: Any) -> None:
+        """Write the body of a route into a file, a chunk at a time; the file is whole or not there.
+
+        accept: for a list text/csv or the media type of Arrow, which hold all of its rows.
+        """
+        part = part_of(out)
+        try:
+            with self._stream(path, params, accept) as answer, part.open("wb") as file:
                 for chunk in answer.iter_bytes():
                     file.write(chunk)
+            part.replace(out)
+        finally:
+            part.unlink(missing_ok=True)
 
     def patch(self, path: str, body: Json) -> Json:
         """The JSON that a PATCH answers."""
@@ -91,7 +97,7 @@ class Client(Routes[Json, Rows]):
         return answer
 
     def rows(self, path: str, **params: Any) -> Rows:
-        """Every row of a list route, over all of its pages."""
+        """Every row of a list route: one stream of them, or page by page where `limit` is given."""
         return Rows(pa.concat_tables(self._pages(path, params)))
 
     def ready(self) -> Json:
@@ -107,6 +113,19 @@ class Client(Routes[Json, Rows]):
             if cursor is None:
                 return
             asked = {**asked, "cursor": cursor}
+
+    @contextmanager
+    def _stream(
+        self, path: str, params: Mapping[str, Any], accept: str
+    ) -> Iterator[httpx.Response]:
+        options: Any = {"params": given(params), "headers": {"Accept": accept}}
+        try:
+            with self._http.stream("GET", path, **options) as answer:
+                if not answer.is_success:
+                    answer.read()
+                yield accepted(answer)
+        except httpx.TransportError as error:
+            raise unreachable(self._http.base_url, error) from error
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
         return accepted(self._request(method, path, **options))

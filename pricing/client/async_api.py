@@ -1,13 +1,17 @@
 """The client that awaits each answer."""
 
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import anyio
 import httpx
 import pyarrow as pa
 
 from pricing.client.http import (
+    ANY,
     AS_ARROW,
     TIMEOUT_SECONDS,
     Json,
@@ -15,6 +19,7 @@ from pricing.client.http import (
     given,
     once,
     page_of,
+    part_of,
     unreachable,
 )
 from pricing.client.routes import Routes
@@ -62,6 +67,25 @@ class AsyncClient(Routes[Awaitable[Json], Awaitable[Rows]]):
         """The JSON that a POST answers; with an idempotency_key a repeat creates nothing."""
         return await self._send("POST", path, json=body, headers=once(idempotency_key))
 
+    async def get_bytes(self, path: str, **params: Any) -> bytes:
+        """The body of a route that gives a file."""
+        answer = await self._request("GET", path, params=given(params), headers={"Accept": ANY})
+        return accepted(answer).content
+
+    async def get_file(self, path: str, out: Path, *, accept: str = ANY, **params: Any) -> None:
+        """Write the body of a route into a file, a chunk at a time; the file is whole or not there.
+
+        accept: for a list text/csv or the media type of Arrow, which hold all of its rows.
+        """
+        part = anyio.Path(part_of(out))
+        try:
+            async with self._stream(path, params, accept) as answer, await part.open("wb") as file:
+                async for chunk in answer.aiter_bytes():
+                    await file.write(chunk)
+            await part.replace(out)
+        finally:
+            await part.unlink(missing_ok=True)
+
     async def patch(self, path: str, body: Json) -> Json:
         """The JSON that a PATCH answers."""
         return await self._send("PATCH", path, json=body)
@@ -71,7 +95,7 @@ class AsyncClient(Routes[Awaitable[Json], Awaitable[Rows]]):
         return await self._send("DELETE", path)
 
     async def rows(self, path: str, **params: Any) -> Rows:
-        """Every row of a list route, over all of its pages; fields, sort and filters by name."""
+        """Every row of a list route: one stream of them, or page by page where `limit` is given."""
         asked, tables = given(params), list[pa.Table]()
         while True:
             answer = await self._request("GET", path, params=asked, headers=AS_ARROW)
@@ -85,6 +109,19 @@ class AsyncClient(Routes[Awaitable[Json], Awaitable[Rows]]):
         """Whether usage can be accepted, and the lag; also while it cannot."""
         answer: Json = (await self._request("GET", "/health/ready")).json()
         return answer
+
+    @asynccontextmanager
+    async def _stream(
+        self, path: str, params: Mapping[str, Any], accept: str
+    ) -> AsyncIterator[httpx.Response]:
+        options: Any = {"params": given(params), "headers": {"Accept": accept}}
+        try:
+            async with self._http.stream("GET", path, **options) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                yield accepted(answer)
+        except httpx.TransportError as error:
+            raise unreachable(self._http.base_url, error) from error
 
     async def _send(self, method: str, path: str, **options: Any) -> Json:
         answer: Json = accepted(await self._request(method, path, **options)).json()

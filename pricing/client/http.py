@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -11,6 +12,7 @@ from pricing.client.errors import ApiError, ApiUnreachable
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 AS_ARROW: Final = {"Accept": ARROW}
+ANY: Final = "*/*"
 TIMEOUT_SECONDS: Final = 60.0
 Json = dict[str, Any]
 
@@ -40,6 +42,11 @@ def page_of(answer: httpx.Response) -> tuple[pa.Table, str | None]:
     """The rows of one page, and the cursor of the next."""
     table = pa.ipc.open_stream(accepted(answer).content).read_all()
     return table, answer.headers.get("Tokentill-Next-Cursor")
+
+
+def part_of(out: Path) -> Path:
+    """Where a file is written until it is whole."""
+    return out.with_name(f".{out.name}.part")
 
 
 def unreachable(url: httpx.URL, error: httpx.TransportError) -> ApiUnreachable:

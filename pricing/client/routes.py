@@ -6,12 +6,11 @@ Times are aware datetimes; windows are half-open.
 from abc import abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote
 
 from pricing.client.http import Json
 
-PAGE_ROWS: Final = 1_000
 Interval = Literal["none", "hour", "day", "month"]
 BookState = Literal["draft", "reviewed", "published"]
 JsonT = TypeVar("JsonT")
@@ -39,7 +38,7 @@ class Routes(Generic[JsonT, RowsT]):
 
     @abstractmethod
     def rows(self, path: str, **params: Any) -> RowsT:
-        """Every row of a list route, over all of its pages; fields, sort and filters by name."""
+        """Every row of a list route, however many; fields, sort and filters by name."""
 
     def usage(
         self,
@@ -56,7 +55,7 @@ class Routes(Generic[JsonT, RowsT]):
 
     def requests(self, start_at: datetime, end_at: datetime, **filters: str | None) -> RowsT:
         """Requests by billing instant; filters: tenant_id, model_id, disposition, flag, …"""
-        asked = {"start_at": start_at, "end_at": end_at, "limit": PAGE_ROWS, **filters}
+        asked = {"start_at": start_at, "end_at": end_at, **filters}
         return self.rows("/v1/requests", **asked)
 
     def request(self, request_id: str) -> JsonT:
@@ -92,15 +91,15 @@ class Routes(Generic[JsonT, RowsT]):
 
     def tenants(self) -> RowsT:
         """Registered tenants."""
-        return self.rows("/v1/tenants", limit=PAGE_ROWS)
+        return self.rows("/v1/tenants")
 
     def servers(self) -> RowsT:
         """Registered servers."""
-        return self.rows("/v1/servers", limit=PAGE_ROWS)
+        return self.rows("/v1/servers")
 
     def api_keys(self) -> RowsT:
         """Keys, without their secrets."""
-        return self.rows("/v1/keys", limit=PAGE_ROWS)
+        return self.rows("/v1/keys")
 
     def quote(self, model_id: str, **asked: Any) -> JsonT:
         """What a request would pay; asked: at, tenant_id, input_tokens, output_tokens, …"""

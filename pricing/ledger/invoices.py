@@ -256,6 +256,12 @@ def lines_of(connection: Connection, number: str) -> list[InvoiceLine]:
     return [InvoiceLine(**row) for row in rows]
 
 
+def page_of_lines(connection: Connection, number: str, page: Page) -> list[dict[str, Any]]:
+    """Lines of a document with their positions, a page of them."""
+    query = select(invoice_line).where(invoice_line.c.number == number)
+    return fetch_page(connection, query, dict, by=[invoice_line.c.position], page=page)
+
+
 def content_sha256(found: Invoice, lines: Sequence[InvoiceLine]) -> str:
     """SHA-256 of all that never changes of a document."""
     kept = {name: value for name, value in _row(found).items() if name not in MOVING}

@@ -1,7 +1,7 @@
 """Usage and money of a window by hour, day or month of a zone (sql/usage_report.sql)."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
@@ -11,11 +11,13 @@ import duckdb
 
 from metering.windows import Window, days, hours, month_of, month_window, next_month
 from pricing.errors import RequestInvalid
+from pricing.reports.in_runs import AnswerTooLarge, in_runs
 from pricing.reports.rows import read_rows
 from pricing.scope import Scope
 
 ROWS_MAX: Final = 50_000
 INTERVALS_MAX: Final = 10_000
+Rows = list[dict[str, Any]]
 UTC_ZONE: Final = ZoneInfo("UTC")
 HOUR: Final = timedelta(hours=1)
 QUARTER: Final = timedelta(minutes=15)
@@ -62,19 +64,25 @@ class UsageQuery:
     disposition: str | None = None
 
 
-def usage_report(
-    cursor: duckdb.DuckDBPyConnection, scope: Scope, query: UsageQuery
-) -> list[dict[str, Any]]:
+def usage_in_runs(
+    query: UsageQuery, read: Callable[[UsageQuery], Rows]
+) -> Iterator[Sequence[dict[str, Any]]]:
+    """Rows of the query, however many: a run of intervals at a time. read: rows of a part of it."""
+    spans = intervals(query)
+    check_edges(query.window, spans, query.bucket)
+
+    def part(run: Sequence[Window]) -> Rows:
+        return read(replace(query, window=Window(run[0].start_at, run[-1].end_at)))
+
+    return in_runs(spans, part)
+
+
+def usage_report(cursor: duckdb.DuckDBPyConnection, scope: Scope, query: UsageQuery) -> Rows:
     """Rows of the query inside `scope`; each with start_at and end_at of its interval, UTC.
 
     Raises RequestInvalid where an edge would cut a bucket in two, and for too large an answer.
     """
-    window, spans = query.window, list(_spans(query))
-    if not 0 < len(spans) <= INTERVALS_MAX:
-        raise RequestInvalid(
-            f"The window has {len(spans):,} intervals; 1 to {INTERVALS_MAX:,} can be asked for.",
-            remedy="Ask for a shorter window or a coarser interval.",
-        )
+    window, spans = query.window, intervals(query)
     check_edges(window, spans, query.bucket)
     found = read_rows(
         cursor,
@@ -91,12 +99,23 @@ def usage_report(
         **{f"by_{group}": group in query.groups for group in Group},
     )
     if len(found) > ROWS_MAX:
-        raise RequestInvalid(
+        raise AnswerTooLarge(
             f"The answer has more than {ROWS_MAX:,} rows.",
-            remedy="Ask for a shorter window, a coarser interval or fewer groups.",
+            remedy="Ask for CSV or Arrow, for a shorter window or for fewer groups.",
         )
     ends = {span.start_at: span.end_at for span in spans}
     return [row | {"end_at": ends[row["start_at"]]} for row in found]
+
+
+def intervals(query: UsageQuery) -> list[Window]:
+    """The intervals of the query. Raises RequestInvalid for too many of them."""
+    spans = list(_spans(query))
+    if not 0 < len(spans) <= INTERVALS_MAX:
+        raise RequestInvalid(
+            f"The window has {len(spans):,} intervals; 1 to {INTERVALS_MAX:,} can be asked for.",
+            remedy="Ask for a shorter window or a coarser interval.",
+        )
+    return spans
 
 
 def _spans(query: UsageQuery) -> Iterator[Window]:

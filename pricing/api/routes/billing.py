@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
-from pricing.api.representation import many, one
+from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.shapes import Amount, DecimalText, Id, Listing, Shape, Shown, Text
 from pricing.errors import RequestInvalid
 from pricing.ledger.issuers import (
@@ -79,7 +79,12 @@ class BillingShown(PartyShown):
     payment_days: int
 
 
-@router.get("/v1/issuers", summary="List issuers", response_model=Listing[IssuerShown])
+@router.get(
+    "/v1/issuers",
+    summary="List issuers",
+    response_model=Listing[IssuerShown],
+    responses=LIST_CONTENT,
+)
 def get_issuers(call: Annotated[Call, may("tenants:read")]) -> Response:
     """Sellers; the house's own is there after the first close."""
     with call.ledger() as connection:

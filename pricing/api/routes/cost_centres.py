@@ -6,11 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import Field
+from sqlalchemy import Connection
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.shapes import Id, Listing, Shape, Shown, Text, Time
 from pricing.ledger.cost_centres import (
     Assignment,
@@ -23,6 +25,7 @@ from pricing.ledger.cost_centres import (
     list_cost_centres,
 )
 from pricing.ledger.projects import get_project
+from pricing.ledger.rows import Page
 
 router = APIRouter(tags=["cost centres"])
 Reading = Annotated[Call, may("cost_centres:read")]
@@ -82,10 +85,10 @@ class NewAssignment(Shape):
 )
 def get_cost_centres(call: Reading, tenant_id: Id, *, paging: Paged) -> Response:
     """Cost centres by id."""
-    page = paging.page(tenant_id=str, cost_centre_id=str)
-    with call.ledger() as connection:
-        rows = list_cost_centres(connection, call.scope(tenant_id), page)
-    return many(call.request, CostCentreShown, *paging.cut(rows, "tenant_id", "cost_centre_id"))
+    scope, key = call.scope(tenant_id), {"tenant_id": str, "cost_centre_id": str}
+    return ledger_list(
+        call, CostCentreShown, paging, lambda at, page: list_cost_centres(at, scope, page), **key
+    )
 
 
 @router.post(
@@ -131,11 +134,12 @@ def patch_cost_centre(
 def get_assignments(call: Reading, tenant_id: Id, *, project_id: Id, paging: Paged) -> Response:
     """The project's cost centres in the order of their dates."""
     scope = call.scope(tenant_id)
-    page = paging.page(from_at=datetime, assignment_id=str)
-    with call.ledger() as connection:
-        get_project(connection, scope, project_id)
-        rows = list_assignments(connection, scope, project_id=project_id, page=page)
-    return many(call.request, AssignmentShown, *paging.cut(rows, "from_at", "assignment_id"))
+
+    def rows(at: Connection, page: Page) -> list[Assignment]:
+        get_project(at, scope, project_id)
+        return list_assignments(at, scope, project_id=project_id, page=page)
+
+    return ledger_list(call, AssignmentShown, paging, rows, from_at=datetime, assignment_id=str)
 
 
 @router.post(

@@ -8,8 +8,9 @@ from starlette.responses import Response
 
 from pricing.api.call import Call, may
 from pricing.api.invoice_shapes import DisputeAsked, DisputeDecision, DisputeShown
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.shapes import Id, Listing
 from pricing.ledger.disputes import Asked, decide_dispute, list_disputes, open_dispute
 
@@ -25,9 +26,10 @@ Writing = Annotated[Call, may("invoices:write")]
 )
 def get_disputes(call: Annotated[Call, may("invoices:read")], paging: Paged) -> Response:
     """Disputes by id; a tenant's key sees its own."""
-    with call.ledger() as connection:
-        rows = list_disputes(connection, call.scope(), paging.page(dispute_id=str))
-    return many(call.request, DisputeShown, *paging.cut(rows, "dispute_id"))
+    scope = call.scope()
+    return ledger_list(
+        call, DisputeShown, paging, lambda at, page: list_disputes(at, scope, page), dispute_id=str
+    )
 
 
 @router.post("/v1/disputes", summary="Open a dispute", response_model=DisputeShown, status_code=201)

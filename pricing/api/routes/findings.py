@@ -10,11 +10,13 @@ from starlette.responses import Response
 from metering.store.quarantine import Correction, resubmit
 from metering.windows import Window
 from pricing.api.call import Call, may
+from pricing.api.listing import listed
 from pricing.api.paging import Paged
 from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.shapes import Amount, Id, Listing, Shape, Shown, Text, Time
 from pricing.api.windows import WindowQuery
 from pricing.ledger.decisions import Decision, decide, last_decisions
+from pricing.ledger.rows import Page
 from pricing.reports.findings import Found, findings
 from pricing.reports.quarantine import (
     QuarantineDecision,
@@ -174,11 +176,14 @@ def get_quarantine(
     call: Looking, paging: Paged, *, asked: Annotated[QuarantineAsked, Query()]
 ) -> Response:
     """Records in the order of their arrival, as they came."""
-    page = paging.page(received_at=datetime, quarantine_id=str)
-    rows = call.usage(
-        lambda cursor: list_quarantine(cursor, page, kind=asked.kind, open_only=asked.open_only)
-    )
-    return many(call.request, QuarantineRow, *paging.cut(rows, "received_at", "quarantine_id"))
+
+    def rows(page: Page) -> list[dict[str, Any]]:
+        return call.usage(
+            lambda cursor: list_quarantine(cursor, page, kind=asked.kind, open_only=asked.open_only)
+        )
+
+    key = {"received_at": datetime, "quarantine_id": str}
+    return listed(call.request, QuarantineRow, paging, rows, **key)
 
 
 @router.get(

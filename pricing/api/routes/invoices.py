@@ -6,12 +6,14 @@ from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
+from sqlalchemy import Connection
 from starlette.responses import Response
 
 from metering.windows import parse_month
 from pricing.api.call import Call, may
 from pricing.api.invoice_shapes import (
     CheckShown,
+    InvoiceLineRow,
     InvoiceShown,
     InvoiceWhole,
     Month,
@@ -21,8 +23,9 @@ from pricing.api.invoice_shapes import (
     shown,
     whole,
 )
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.shapes import Id, Listing
 from pricing.ledger.corrections import credit, void
 from pricing.ledger.invoice_tables import PaymentState
@@ -32,8 +35,10 @@ from pricing.ledger.invoices import (
     get_invoice,
     lines_of,
     list_invoices,
+    page_of_lines,
     set_payment,
 )
+from pricing.ledger.rows import Page
 from pricing.runs.issue import document_of, issue
 from pricing.runs.verify import verify_invoice
 
@@ -64,10 +69,12 @@ def get_invoices(
     """Documents by number; a tenant's key sees what was issued to it."""
     scope = call.scope(asked.tenant_id)
     month = None if asked.month is None else parse_month(asked.month)
-    with call.ledger() as connection:
-        rows = list_invoices(connection, scope, month=month, page=paging.page(number=str))
-    page, cursor = paging.cut(rows, "number")
-    return many(call.request, InvoiceShown, [shown(row, _today(call, row)) for row in page], cursor)
+
+    def rows(at: Connection, page: Page) -> list[dict[str, Any]]:
+        found = list_invoices(at, scope, month=month, page=page)
+        return [shown(row, _today(call, row)) for row in found]
+
+    return ledger_list(call, InvoiceShown, paging, rows, number=str)
 
 
 @router.get("/v1/invoices/{number}", summary="Read an invoice", response_model=InvoiceWhole)
@@ -77,6 +84,23 @@ def get_one_invoice(call: Reading, number: Id) -> Response:
         found = get_invoice(connection, call.scope(), number)
         lines = lines_of(connection, number)
     return one(call.request, whole(found, lines, _today(call, found)))
+
+
+@router.get(
+    "/v1/invoices/{number}/lines",
+    summary="List the lines of an invoice",
+    response_model=Listing[InvoiceLineRow],
+    responses=LIST_CONTENT,
+)
+def get_lines(call: Reading, number: Id, *, paging: Paged) -> Response:
+    """Lines by position: a document may have more of them than one answer should hold."""
+    scope = call.scope()
+
+    def rows(at: Connection, page: Page) -> list[dict[str, Any]]:
+        get_invoice(at, scope, number)
+        return page_of_lines(at, number, page)
+
+    return ledger_list(call, InvoiceLineRow, paging, rows, position=int)
 
 
 @router.get(

@@ -8,8 +8,9 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.shapes import Id, Listing, Shape, Shown, Text, Time
 from pricing.errors import RequestInvalid
 from pricing.ledger.keys import (
@@ -78,9 +79,10 @@ class Rotation(Shape):
 )
 def get_keys(call: Reading, paging: Paged) -> Response:
     """Keys by id, ended ones included; a tenant's key sees its tenant's."""
-    with call.ledger() as connection:
-        rows = list_keys(connection, call.scope(), paging.page(key_id=str))
-    return many(call.request, KeyShown, *paging.cut(rows, "key_id"))
+    scope = call.scope()
+    return ledger_list(
+        call, KeyShown, paging, lambda at, page: list_keys(at, scope, page), key_id=str
+    )
 
 
 @router.post("/v1/keys", summary="Create a key", response_model=KeyCreated, status_code=201)

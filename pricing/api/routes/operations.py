@@ -5,16 +5,19 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
+from sqlalchemy import Connection
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
 from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.shapes import Id, Listing, Shape, Shown, Text, Time
-from pricing.ledger.audit import list_entries
+from pricing.ledger.audit import AuditEntry, list_entries
 from pricing.ledger.connect import Change
 from pricing.ledger.job_runs import list_runs
 from pricing.ledger.policies import check_policy, keep_policy, list_policies
+from pricing.ledger.rows import Page
 from pricing.reports.doctor import ledger_checks, usage_checks
 
 router = APIRouter(tags=["operations"])
@@ -106,9 +109,9 @@ class NewPolicy(Shape):
 )
 def get_jobs(call: Annotated[Call, may("jobs:read")], paging: Paged) -> Response:
     """Runs, those started last first."""
-    with call.ledger() as connection:
-        rows = list_runs(connection, paging.page(started_at=datetime, job=str, period=str))
-    return many(call.request, JobRunShown, *paging.cut(rows, "started_at", "job", "period"))
+    return ledger_list(
+        call, JobRunShown, paging, list_runs, started_at=datetime, job=str, period=str
+    )
 
 
 @router.post("/v1/jobs/{job}/{period}/retry", summary="Run a job again", response_model=JobRunShown)
@@ -156,11 +159,11 @@ def get_audit(
 ) -> Response:
     """Every change of tenants, prices, keys, servers, policies and periods, the last first."""
     scope = call.scope(asked.tenant_id)
-    with call.ledger() as connection:
-        rows = list_entries(
-            connection, scope, subject=asked.subject, page=paging.page(audit_id=int)
-        )
-    return many(call.request, AuditRow, *paging.cut(rows, "audit_id"))
+
+    def rows(at: Connection, page: Page) -> list[AuditEntry]:
+        return list_entries(at, scope, subject=asked.subject, page=page)
+
+    return ledger_list(call, AuditRow, paging, rows, audit_id=int)
 
 
 @router.get(
@@ -171,9 +174,7 @@ def get_audit(
 )
 def get_policies(call: Annotated[Call, may("policies:read")], paging: Paged) -> Response:
     """Every revision; the last one whose date has come is in force."""
-    with call.ledger() as connection:
-        rows = list_policies(connection, paging.page(revision=int))
-    return many(call.request, PolicyShown, *paging.cut(rows, "revision"))
+    return ledger_list(call, PolicyShown, paging, list_policies, revision=int)
 
 
 @router.post("/v1/policies", summary="Set policies", response_model=PolicyShown, status_code=201)

@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.shapes import Amount, Currency, Id, Listing, Shape, Shown, Text, Time
 from pricing.books.toml_book import read_book, write_book
 from pricing.books.validate import findings
@@ -122,9 +123,7 @@ class QuoteQuery(BaseModel):
 )
 def get_books(call: Reading, paging: Paged) -> Response:
     """Every revision of every book."""
-    with call.ledger() as connection:
-        rows = list_revisions(connection, paging.page(book=str, revision=int))
-    return many(call.request, BookShown, *paging.cut(rows, "book", "revision"))
+    return ledger_list(call, BookShown, paging, list_revisions, book=str, revision=int)
 
 
 @router.post("/v1/prices", summary="Publish a price book", response_model=BookKept, status_code=201)

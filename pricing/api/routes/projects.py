@@ -7,8 +7,9 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.shapes import Id, Listing, Shape, Shown, Text, Time
 from pricing.ledger.projects import (
     Project,
@@ -72,10 +73,10 @@ class NewUsageKey(Shape):
 )
 def get_projects(call: Reading, tenant_id: Id, *, paging: Paged) -> Response:
     """Projects by id."""
-    page = paging.page(tenant_id=str, project_id=str)
-    with call.ledger() as connection:
-        rows = list_projects(connection, call.scope(tenant_id), page)
-    return many(call.request, ProjectShown, *paging.cut(rows, "tenant_id", "project_id"))
+    scope, key = call.scope(tenant_id), {"tenant_id": str, "project_id": str}
+    return ledger_list(
+        call, ProjectShown, paging, lambda at, page: list_projects(at, scope, page), **key
+    )
 
 
 @router.post(
@@ -127,9 +128,14 @@ def patch_project(
 )
 def get_usage_keys(call: Reading, tenant_id: Id, *, paging: Paged) -> Response:
     """Key ids that usage may name instead of a tenant."""
-    with call.ledger() as connection:
-        rows = list_usage_keys(connection, call.scope(tenant_id), paging.page(api_key_id=str))
-    return many(call.request, UsageKeyShown, *paging.cut(rows, "api_key_id"))
+    scope = call.scope(tenant_id)
+    return ledger_list(
+        call,
+        UsageKeyShown,
+        paging,
+        lambda at, page: list_usage_keys(at, scope, page),
+        api_key_id=str,
+    )
 
 
 @router.post(

@@ -10,12 +10,14 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.listing import listed
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.routes.usage import Disposition
 from pricing.api.shapes import Amount, Id, Listing, Shown, Text, Time
 from pricing.api.windows import WindowQuery
 from pricing.flags import FLAGS, flag_names
+from pricing.ledger.rows import Page
 from pricing.money import token_charge
 from pricing.policy import deciding_policy
 from pricing.reports.requests import (
@@ -167,11 +169,12 @@ def get_requests(
         disposition=asked.disposition,
         flag=asked.flag,
     )
-    page = paging.page(billing_at=datetime, request_id=UUID)
-    rows = call.usage(lambda cursor: list_requests(cursor, scope, query=query, page=page))
-    shown, cursor = paging.cut(rows, "billing_at", "request_id")
-    named = [row | {"flags": flag_names(row["flags"])} for row in shown]
-    return many(call.request, RequestRow, named, cursor)
+
+    def rows(page: Page) -> list[dict[str, Any]]:
+        found = call.usage(lambda cursor: list_requests(cursor, scope, query=query, page=page))
+        return [row | {"flags": flag_names(row["flags"])} for row in found]
+
+    return listed(call.request, RequestRow, paging, rows, billing_at=datetime, request_id=UUID)
 
 
 @router.get("/v1/requests/{request_id}", summary="Read a request's story", response_model=Story)

@@ -10,7 +10,7 @@ from metering.windows import parse_month
 from pricing.api.call import Call, may
 from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.rerate_shapes import (
     RerateAsked,
     Rerated,
@@ -54,7 +54,9 @@ def post_rerate(call: Annotated[Call, may("invoices:write")], asked: RerateAsked
 )
 def get_rerates(call: Reading, paging: Paged) -> Response:
     """Which months were rated anew, why and by whom, the last first."""
-    return ledger_list(call, RerateShown, paging, list_rerates, requested_at=datetime, rerate_id=str)
+    return ledger_list(
+        call, RerateShown, paging, list_rerates, requested_at=datetime, rerate_id=str
+    )
 
 
 @router.get("/v1/rerates/{rerate_id}", summary="Read a re-rate", response_model=RerateWhole)

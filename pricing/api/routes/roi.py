@@ -13,6 +13,7 @@ from starlette.responses import Response
 from pricing.api.call import Call, may
 from pricing.api.figures import INVESTMENT, PAGE, figure, meanings
 from pricing.api.known_servers import known, registered
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
 from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.shapes import Currency, Figure, Id, Listing, Shape, Shown, Text, Time
@@ -165,9 +166,7 @@ def post_case(call: Writing, new: NewCase) -> Response:
 )
 def get_cases(call: Reading, paging: Paged) -> Response:
     """Saved cases, oldest first; archived ones are left out."""
-    with call.ledger() as connection:
-        rows = list_cases(connection, paging.page(created_at=datetime, case_id=str))
-    return many(call.request, CaseSaved, *paging.cut(rows, "created_at", "case_id"))
+    return ledger_list(call, CaseSaved, paging, list_cases, created_at=datetime, case_id=str)
 
 
 @router.get("/v1/roi/cases/{case_id}", summary="Read a case", response_model=CaseRead)

@@ -9,8 +9,9 @@ from starlette.responses import Response
 
 from pricing.api.call import Call, may
 from pricing.api.cost_assumptions import CostAssumptions
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.shapes import DecimalText, Id, Listing, Shape, Shown, Text, Time
 from pricing.ledger.servers import Server, add_server, change_server, get_server, list_servers
 
@@ -99,9 +100,7 @@ class ServerChanges(Shape):
 )
 def get_servers(call: Reading, paging: Paged) -> Response:
     """Servers by node id."""
-    with call.ledger() as connection:
-        rows = list_servers(connection, paging.page(node_id=str))
-    return many(call.request, ServerShown, *paging.cut(rows, "node_id"))
+    return ledger_list(call, ServerShown, paging, list_servers, node_id=str)
 
 
 @router.post(

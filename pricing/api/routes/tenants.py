@@ -7,8 +7,9 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, many, one
+from pricing.api.representation import LIST_CONTENT, one
 from pricing.api.shapes import Currency, Id, Listing, Shape, Shown, Text, Time
 from pricing.ledger.tables import TenantKind
 from pricing.ledger.tenants import Tenant, add_tenant, change_tenant, get_tenant, list_tenants
@@ -62,9 +63,10 @@ class TenantChanges(Shape):
 )
 def get_tenants(call: Reading, paging: Paged) -> Response:
     """Registered tenants by id; a tenant's key sees its own."""
-    with call.ledger() as connection:
-        rows = list_tenants(connection, call.scope(), paging.page(tenant_id=str))
-    return many(call.request, TenantShown, *paging.cut(rows, "tenant_id"))
+    scope = call.scope()
+    return ledger_list(
+        call, TenantShown, paging, lambda at, page: list_tenants(at, scope, page), tenant_id=str
+    )
 
 
 @router.post(

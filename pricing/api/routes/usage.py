@@ -1,6 +1,7 @@
 """/v1/usage and /v1/chargeback: tokens and money, exact, by what the roll-ups hold."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Query
@@ -8,16 +9,18 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
-from pricing.api.representation import LIST_CONTENT, many
+from pricing.api.representation import LIST_CONTENT, is_streamed, many, streamed
 from pricing.api.shapes import Amount, Id, Listing, Shown, Text, Time
 from pricing.api.windows import WindowQuery, bucket_of, zone_of
 from pricing.ledger.tenants import zone
-from pricing.reports.chargeback import chargeback_report
+from pricing.reports.chargeback import Owner, chargeback_report, owners_of
+from pricing.reports.in_runs import in_runs
 from pricing.reports.usage_report import (
     Group,
     Interval,
     UsageQuery,
     check_edges,
+    usage_in_runs,
     usage_report,
 )
 
@@ -122,8 +125,13 @@ def get_usage(call: Reading, asked: Annotated[UsageAsked, Query()]) -> Response:
         model_id=asked.model_id,
         disposition=asked.disposition,
     )
-    rows = call.usage(lambda cursor: usage_report(cursor, scope, query))
-    return many(call.request, UsageRow, rows)
+
+    def rows(part: UsageQuery) -> list[dict[str, Any]]:
+        return call.usage(lambda cursor: usage_report(cursor, scope, part))
+
+    if is_streamed(call.request):
+        return streamed(call.request, UsageRow, usage_in_runs(query, rows))
+    return many(call.request, UsageRow, rows(query))
 
 
 class ChargebackAsked(WindowQuery):
@@ -143,5 +151,14 @@ def get_chargeback(call: Charging, asked: Annotated[ChargebackAsked, Query()]) -
     scope = call.scope(asked.tenant_id)
     window = asked.window()
     check_edges(window, [window], bucket_of(call, scope))
-    rows = call.usage(lambda cursor: chargeback_report(cursor, window, tenant_id=scope.tenant_id))
-    return many(call.request, ChargebackRow, rows)
+
+    def rows(owners: Sequence[Owner] | None = None) -> list[dict[str, Any]]:
+        whose = scope.tenant_id
+        return call.usage(
+            lambda cursor: chargeback_report(cursor, window, tenant_id=whose, owners=owners)
+        )
+
+    if is_streamed(call.request):
+        owners = call.usage(lambda cursor: owners_of(cursor, window, tenant_id=scope.tenant_id))
+        return streamed(call.request, ChargebackRow, in_runs(owners, rows))
+    return many(call.request, ChargebackRow, rows())

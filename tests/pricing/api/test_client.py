@@ -2,15 +2,14 @@
 
 import asyncio
 import inspect
-import threading
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import pandas as pd
 import pytest
-import uvicorn
 
 from pricing.client import ApiError, ApiUnreachable, AsyncClient, Client
+from tests.pricing.api.served import served
 
 START, END = datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 10, 2, tzinfo=UTC)
 
@@ -18,15 +17,8 @@ START, END = datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 10, 2, tzinfo=UTC
 @pytest.fixture(scope="module")
 def address(furnished):
     """The furnished application on a port of its own."""
-    config = uvicorn.Config(furnished.client.app, port=0, lifespan="off", log_config=None)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        threading.Event().wait(0.05)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    with served(furnished.client.app) as url:
+        yield url
 
 
 @pytest.fixture
@@ -96,12 +88,50 @@ def test_both_clients_answer_alike(till, address, furnished):
 
 def test_both_clients_have_the_same_methods():
     """Routes are written once; what they stand on, in both."""
-    awaited = {"get_bytes", "get_file"}  # files are read where one may wait for them
     named = [
         {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
         for kind in (Client, AsyncClient)
     ]
-    assert named[0] - awaited == named[1]
+    assert named[0] == named[1]
+
+
+def both(address, key, ask):
+    """ask(client) of the client that waits, and of the one that awaits."""
+
+    async def awaited():
+        async with AsyncClient(address, key) as client:
+            return await ask(client)
+
+    with Client(address, key) as client:
+        return ask(client), asyncio.run(awaited())
+
+
+def test_both_clients_read_files_alike(address, furnished, tmp_path):
+    """An export as bytes, and every request as a file: 110 lines and their header."""
+    key, month = furnished.operator, {"month": "2026-10"}
+    waited, awaited = both(address, key, lambda till: till.get_bytes("/v1/exports/lines", **month))
+    assert waited == awaited
+    asked = {"start_at": START, "end_at": END, "accept": "text/csv"}
+    out = tmp_path / "requests.csv"
+    for _ in both(address, key, lambda till: till.get_file("/v1/requests", out, **asked)):
+        assert len(out.read_text("utf-8").splitlines()) == 111
+
+
+def test_a_refused_file_is_not_there(till, tmp_path):
+    """The problem is raised, and nothing of it is written."""
+    with pytest.raises(ApiError, match="tenant"):
+        till.get_file("/v1/tenants/t-oak", tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_frame_of_the_awaiting_client_is_exact(address, furnished):
+    """The same decimals to the last digit, as Arrow; counts as integers."""
+    asked = {"group_by": ["tenant_id"]}
+    waited, awaited = both(address, furnished.operator, lambda t: t.usage(START, END, **asked))
+    frames = [rows.to_pandas() for rows in (waited, awaited)]
+    assert frames[0].equals(frames[1])
+    assert str(frames[1].dtypes["amount"]) == "decimal128(38, 15)[pyarrow]"
+    assert str(frames[1].dtypes["uncached_tokens"]) == "int64[pyarrow]"
 
 
 def test_nobody_there_is_said():
