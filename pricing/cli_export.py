@@ -2,7 +2,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,7 +37,7 @@ def export(
 
     Example: tokentill export 2026-10 --kind focus --format parquet --out focus.parquet
     """
-    asked = {"month": month, "format": format_, "zone": zone, "bom": bom}
+    asked: dict[str, Any] = {"month": month, "format": format_, "zone": zone, "bom": bom}
     folder, _, name = out.rpartition("/")
     with (
         tempfile.TemporaryDirectory(prefix="tokentill-export-") as staging,
