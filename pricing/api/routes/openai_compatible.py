@@ -115,6 +115,8 @@ def get_completions_usage(call: Reading, asked: Annotated[UsageAsked, Query()]) 
         total = results.setdefault((row["start_at"], *named.values()), _usage_result(named))
         total["num_model_requests"] += row["requests"]
         total["input_cached_tokens"] += row["cached_tokens"]
+        total["input_uncached_tokens"] += row["uncached_tokens"]
+        total["input_cache_write_tokens"] += row["cache_write_tokens"]
         total["input_tokens"] += sum(
             row[f"{line}_tokens"] for line in ("uncached", "cached", "cache_write", "unsplit")
         )
@@ -193,9 +195,8 @@ def _named(row: dict[str, Any], scope: Scope, groups: set[str]) -> dict[str, str
 
 
 def _usage_result(named: dict[str, str | None]) -> dict[str, Any]:
-    counts = dict.fromkeys(
-        ("input_tokens", "output_tokens", "input_cached_tokens", "num_model_requests"), 0
-    )
+    inputs = [f"input_{kind}tokens" for kind in ("", "cached_", "uncached_", "cache_write_")]
+    counts = dict.fromkeys((*inputs, "output_tokens", "num_model_requests"), 0)
     unknown = dict.fromkeys(("user_id", "api_key_id", "batch", "service_tier"))
     audio = {"input_audio_tokens": 0, "output_audio_tokens": 0}
     kind = {"object": "organization.usage.completions.result"}

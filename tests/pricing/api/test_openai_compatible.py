@@ -26,6 +26,8 @@ def test_a_day_of_usage(furnished):
             "input_tokens": 55_000_000,
             "output_tokens": 0,
             "input_cached_tokens": 0,
+            "input_uncached_tokens": 55_000_000,
+            "input_cache_write_tokens": 0,
             "num_model_requests": 110,
             "input_audio_tokens": 0,
             "output_audio_tokens": 0,
