@@ -107,10 +107,12 @@ def _span(meta: MetaInfo) -> tuple[datetime, datetime, float | None]:
     sent = "response_sent_to_client_ts", bytes(meta.response_sent_to_client_ts)
     latency = "e2e_latency", bytes(meta.e2e_latency)
     if received == NULL:
+        last = sent if ended == NULL else ("request_finished_ts", ended)
+        if latency[1] == NULL and meta.forward_entry_time is not None:
+            return _queued_at(meta), instant(*last), None
         for name, text in (sent, latency):
             if text == NULL:
                 raise UsageInvalid(name, "missing, and request_received_ts too")
-        last = sent if ended == NULL else ("request_finished_ts", ended)
         return shifted(sent, latency, -1), instant(*last), e2e_seconds
     started = instant("request_received_ts", received)
     if e2e_seconds is not None:
@@ -118,6 +120,12 @@ def _span(meta: MetaInfo) -> tuple[datetime, datetime, float | None]:
     if sent[1] == NULL:
         raise UsageInvalid("request_finished_ts", "missing, and e2e_latency too")
     return started, instant(*sent), None
+
+
+def _queued_at(meta: MetaInfo) -> datetime:
+    """When a beam search was queued: its line has no other start."""
+    entered = "forward_entry_time", repr(meta.forward_entry_time).encode()
+    return shifted(entered, ("queue_time", repr(meta.queue_time or 0.0).encode()), -1)
 
 
 def _finite(text: bytes) -> float | None:

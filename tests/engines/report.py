@@ -18,6 +18,8 @@ Written by `make test-engines`: real engines on a CPU, a real sidecar beside eac
 `tokentill serve`. The model has random weights and one token for each character, so input and
 output are known before a request is sent; where not, the client's usage block is the truth.
 Counts are tokens: input / cached / output.
+Not run: GPUs; SGLang split into prefill and decode, whose 0.5.23 moves the KV cache from GPU memory
+only (captured lines of a pair are tests instead); SGLang's embeddings; both Rust frontends.
 Pages: [vLLM](vllm.md), [SGLang](sglang.md), [PD accounting](../pd-accounting.md).
 """
 

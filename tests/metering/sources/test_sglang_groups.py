@@ -48,10 +48,18 @@ def test_the_request_before_samples_of_generate_is_the_engines() -> None:
 
 
 def test_a_beam_search_is_one_request() -> None:
-    """SGLang 0.5.23, run: beam_width 3 and n=3 give one line with the tokens of all beams."""
+    """SGLang 0.5.23, run: beam_width 3 and n=3 give one line with the tokens of all beams.
+
+    It lacks received, finished and latency; by hand: queued at 253.3969755 - 0.0005533 = .3964222.
+    """
     beams = {"sampling_params": {"n": 3, "beam_width": 3, "max_new_tokens": 4}}
-    read = row({"received_time": 1.5} | beams, prompt_tokens=12, completion_tokens=12)
+    missing = dict.fromkeys(("request_received_ts", "request_finished_ts", "e2e_latency"), ...)
+    times = {"forward_entry_time": 1796069253.3969755, "queue_time": 0.0005533}
+    sent = {"response_sent_to_client_ts": 1796069253.4664562}
+    read = row(beams, prompt_tokens=12, completion_tokens=12, **missing, **times, **sent)
     assert (read["group_id"], read["group_size"], read["output_tokens"]) == (None, None, 12)
+    assert read["started_at"].isoformat() == "2026-11-30T20:07:33.396422+00:00"
+    assert read["finished_at"].isoformat() == "2026-11-30T20:07:33.466456+00:00"
 
 
 def test_in_pd_the_group_is_the_join_key() -> None:
