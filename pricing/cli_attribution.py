@@ -7,8 +7,10 @@ import typer
 from pydantic import ValidationError
 
 from pricing.api.attribution_rows import AttributionAsked, attribution_rows
+from pricing.api.figures import EARNED
 from pricing.api.known_servers import known
 from pricing.api.windows import until_now
+from pricing.cli_formulas import footnote
 from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do
 from pricing.cli_window import AskedWindow, AskedZone, asked_window
 from pricing.client import Client
@@ -18,7 +20,6 @@ from pricing.reports.attribution_rules import RuleName
 from pricing.reports.usage_report import HOUR, check_edges
 
 ROUTE = "/v1/economics/attribution"
-FORMULA = "docs/formulas.md#4-who-earned-it"
 OPTIONS = ", ".join(sorted({*AttributionAsked.model_fields} - {"start_at", "end_at", "rule"}))
 
 
@@ -64,8 +65,7 @@ def attribution(
     for row in rows:
         typer.echo(_line(row))
     rule_name = rows[0]["rule"] if rows else rule.value
-    edges = " to ".join(f"{at:%Y-%m-%dT%H:%MZ}" for at in (span.start_at, span.end_at))
-    typer.echo(f"rule {rule_name}; amounts for {edges}; {FORMULA}", err=True)
+    footnote(f"Rule {rule_name}; money in the currency of the row", EARNED, window=span)
 
 
 def _options(given: list[str] | tuple[str, ...]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import typer
 from metering.errors import MeteringError, SourceUnreadable
 from metering.replay.traces import read_trace
 from pricing.cache_economics import CacheStep, value_of_gib
+from pricing.cli_formulas import PAGE, footnote
 from pricing.cli_numbers import amount_option, ratio_option
 from pricing.costs import to_quantum
 from pricing.formula import TokenPrices
@@ -21,7 +22,7 @@ from pricing.money import plain
 
 REQUESTS_MAX = 2_000_000
 UNKNOWN = "—"
-FORMULA = "docs/formulas.md#94-hit-ratio-against-cache-size"
+CURVE = "94-hit-ratio-against-cache-size"
 cache = typer.Typer(
     help="What a cache of another size would have hit.",
     epilog="Example: tokentill cache curve --help",
@@ -65,6 +66,7 @@ def curve(
         size = UNKNOWN if point["gib"] is None else f"{point['gib']:,.2f}"
         counts = f"{point['blocks']:>12,}{point['tokens']:>16,}"
         typer.echo(f"{counts}{size:>12}{point['hit_ratio']:>12.4f}")
+    footnote(f"Hit ratio of the trace's {found.input_tokens:,} input tokens", CURVE)
 
 
 @cache.command(
@@ -111,7 +113,7 @@ def gib(
         "hit_ratio": float(ratios[0]),
         **_worth(found, costed=cost_per_million_uncached is not None),
         "unit": f"currency of the prices, per GiB and {tokens:,} input tokens",
-        "formula": FORMULA,
+        "formula": f"{PAGE}#{CURVE}",
     }
     if as_json:
         typer.echo(json.dumps(figures))

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pricing.cli_formulas import footnote
 from pricing.errors import ConfigInvalid
 from pricing.estimates.capacity_sheet import capacity_report
 from pricing.estimates.case_file import CASE_LENGTH_MAX
@@ -29,6 +30,7 @@ def capacity(
         return
     for line in _lines(report):
         typer.echo(line)
+    footnote("Servers at the sheet's demand, a screen", "121-servers", "124-kv-transfer")
 
 
 def _lines(report: dict[str, Any]) -> list[str]:

@@ -10,8 +10,11 @@ from typing import Annotated, Any, Literal
 import typer
 
 from metering.windows import Window, parse_time
-from pricing.api.economics_rows import Adding, economics_rows
+from pricing.api.economics_rows import Adding, EconomicsRow, economics_rows
+from pricing.api.figures import REVENUE, WORTH, about
+from pricing.api.shapes import Report
 from pricing.api.windows import until_now
+from pricing.cli_formulas import footnote
 from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do
 from pricing.cli_numbers import amount_option, ratio_option
 from pricing.client import Client
@@ -20,6 +23,7 @@ from pricing.ledger.servers import every_server
 from pricing.reports.usage_report import HOUR, check_edges
 
 GroupBy = Literal["server", "pool", "hardware", "stage", "fleet"]
+UNITS = "Money in the currency of the row, /M per million tokens, T in tokens per second"
 ROUTE = "/v1/economics/servers"
 UNKNOWN = "—"
 COLUMNS = (  # title, field, format, width
@@ -73,7 +77,7 @@ def costs(
 
     def by_api(client: Client) -> Any:
         window = _window(start, end, now)
-        return client.get(ROUTE, start_at=window.start_at, end_at=window.end_at, **asked)["items"]
+        return client.get(ROUTE, start_at=window.start_at, end_at=window.end_at, **asked)
 
     def locally(house: LocalHouse) -> Any:
         house.settle()
@@ -81,17 +85,24 @@ def costs(
         with house.ledger.read() as connection:
             known = {server.node_id: server for server in every_server(connection)}
         rows = economics_rows(house.cursor, window, known, adding)
-        return [row.model_dump(mode="json") for row in rows]
+        shown = Report[EconomicsRow](items=rows, **about(EconomicsRow, window))
+        return shown.model_dump(mode="json")
 
-    rows = do("costs", config, by_api, locally)
+    answer = do("costs", config, by_api, locally)
+    rows = answer.pop("items")
     if as_json:
-        typer.echo(json.dumps({"servers": rows}, ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps({"servers": rows, **answer}, ensure_ascii=False, allow_nan=False))
         return
+    _show(rows, Window(parse_time(answer["start_at"]), parse_time(answer["end_at"])))
+
+
+def _show(rows: Sequence[dict[str, Any]], window: Window) -> None:
     for line in _table(rows):
         typer.echo(line)
     for row in rows:
         for question in row["missing"]:
             typer.echo(f"{row['group']}: missing {question}", err=True)
+    footnote(UNITS, REVENUE, WORTH, window=window)
 
 
 def _text(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pricing.cli_attribution import attribution
+from pricing.cli_formulas import footnote
 from pricing.cli_numbers import amount_option, ratio_option
 from pricing.cli_revenue_servers import servers
 from pricing.formula import (
@@ -76,6 +77,7 @@ def formula(
         return
     for name, text in figures.items():
         typer.echo(f"{name.replace('_', ' '):<20} {text}")
+    footnote(f"Currency of the prices, for {plain_text(days)} days in service", "11-one-server")
 
 
 def register(app: typer.Typer) -> None:

@@ -5,7 +5,9 @@ from typing import Any
 
 import typer
 
+from pricing.api.figures import LEDGER, REVENUE
 from pricing.api.windows import until_now
+from pricing.cli_formulas import footnote
 from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do
 from pricing.cli_window import AskedWindow, AskedZone, asked_window
 from pricing.client import Client
@@ -13,6 +15,8 @@ from pricing.ledger.servers import every_server
 from pricing.money import plain
 from pricing.reports.revenue_servers import server_rows
 from pricing.reports.usage_report import HOUR, check_edges
+
+UNITS = "T and out in tokens per second, money in the currency of the row"
 
 
 def servers(
@@ -41,6 +45,7 @@ def servers(
     for row in rows:
         row |= {name: plain(row[name]) for name in ("amount", "formula", "difference")}
     typer.echo(json.dumps(rows) if as_json else "\n".join(map(_line, rows)))
+    footnote(UNITS, REVENUE, LEDGER, window=span)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pricing.cli_formulas import footnote
 from pricing.errors import ConfigInvalid
 from pricing.estimates.case_file import CASE_LENGTH_MAX, read_case
 from pricing.estimates.case_report import case_report
@@ -64,6 +65,7 @@ def roi(
         for line in tornado_lines(report):
             typer.echo(line)
     typer.echo(f"\nEstimates: {'; '.join(reports[0]['conventions'])}.", err=True)
+    footnote("Money in the currency of each case", "8-investment-estimates")
 
 
 def _report(path: Path) -> dict[str, Any]:

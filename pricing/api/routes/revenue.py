@@ -7,8 +7,20 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.figures import (
+    CALENDAR,
+    LEDGER,
+    MONEY,
+    RATIO,
+    REVENUE,
+    SECONDS,
+    TOKENS,
+    TOKENS_PER_SECOND,
+    about,
+    figure,
+)
 from pricing.api.representation import LIST_CONTENT, many
-from pricing.api.shapes import Amount, Currency, Listing, Shown
+from pricing.api.shapes import Amount, Currency, Report, Shown
 from pricing.api.windows import InWindow, until_now
 from pricing.ledger.servers import every_server
 from pricing.reports.revenue_servers import server_rows, unbilled_report
@@ -28,19 +40,19 @@ class ServerRevenueRow(Shown):
     hardware: str | None
     registered: bool
     requests: int
-    input_tokens: int
-    cached_input_tokens: int
-    output_tokens: int
-    seconds_in_service: float
-    input_tokens_per_second: float = Field(description="T")
-    hit_ratio: float | None = Field(description="r, token-weighted, 0–1; null without input")
-    output_tokens_per_second: float
-    utilization_ratio: float | None = Field(description="U; null: no rated throughput")
+    input_tokens: int = figure(TOKENS, REVENUE, "billed")
+    cached_input_tokens: int = figure(TOKENS, REVENUE, "billed, a part of the input")
+    output_tokens: int = figure(TOKENS, REVENUE, "billed")
+    seconds_in_service: float = figure(SECONDS, CALENDAR)
+    input_tokens_per_second: float = figure(TOKENS_PER_SECOND, REVENUE, "T")
+    hit_ratio: float | None = figure(RATIO, REVENUE, "r, token-weighted; null without input")
+    output_tokens_per_second: float = figure(TOKENS_PER_SECOND, REVENUE)
+    utilization_ratio: float | None = figure(RATIO, REVENUE, "U; null: no rated throughput")
     prices: Literal["single", "mixed"]
     currency: Currency
-    amount: Amount = Field(description="what the ledger says")
-    formula: Amount = Field(description="what the formula says, per price key")
-    difference: Amount = Field(description="amount − formula: 0, or there is a bug")
+    amount: Amount = figure(MONEY, LEDGER, "what the ledger says")
+    formula: Amount = figure(MONEY, REVENUE, "what the formula says, per price key")
+    difference: Amount = figure(MONEY, LEDGER, "amount − formula: 0, or there is a bug")
 
 
 class UnbilledRow(Shown):
@@ -51,17 +63,17 @@ class UnbilledRow(Shown):
     disposition: str
     reason: str | None
     requests: int
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int = figure(TOKENS, LEDGER)
+    output_tokens: int = figure(TOKENS, LEDGER)
     currency: str | None
-    amount_min: Amount | None
-    amount_max: Amount | None
+    amount_min: Amount | None = figure(MONEY, LEDGER, "at stake, at least")
+    amount_max: Amount | None = figure(MONEY, LEDGER, "at stake, at most")
 
 
 @router.get(
     "/v1/revenue/servers",
     summary="Read what each server earned",
-    response_model=Listing[ServerRevenueRow],
+    response_model=Report[ServerRevenueRow],
     responses=LIST_CONTENT,
 )
 def get_server_revenue(call: Reading, asked: InWindow) -> Response:
@@ -72,19 +84,18 @@ def get_server_revenue(call: Reading, asked: InWindow) -> Response:
         servers = {server.node_id: server for server in every_server(connection)}
     passed = until_now(window, call.at)
     rows = call.usage(lambda cursor: server_rows(cursor, passed, servers))
-    return many(call.request, ServerRevenueRow, rows)
+    return many(call.request, ServerRevenueRow, rows, beside=about(ServerRevenueRow, passed))
 
 
 @router.get(
     "/v1/revenue/unbilled",
     summary="Read which work earned nothing",
-    response_model=Listing[UnbilledRow],
+    response_model=Report[UnbilledRow],
     responses=LIST_CONTENT,
 )
 def get_unbilled(call: Reading, asked: InWindow) -> Response:
     """Retries, errors, orphans and unpriced work of each server, with the money at stake."""
     window = asked.window()
     check_edges(window, [window], HOUR)
-    return many(
-        call.request, UnbilledRow, call.usage(lambda cursor: unbilled_report(cursor, window))
-    )
+    rows = call.usage(lambda cursor: unbilled_report(cursor, window))
+    return many(call.request, UnbilledRow, rows, beside=about(UnbilledRow, window))

@@ -7,8 +7,9 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pricing.api.call import Call, may
+from pricing.api.figures import LEDGER, MONEY, RATIO, REVENUE, TOKENS, about, figure
 from pricing.api.representation import LIST_CONTENT, many
-from pricing.api.shapes import Amount, Currency, Listing, Shown
+from pricing.api.shapes import Amount, Currency, Report, Shown
 from pricing.api.windows import WindowQuery
 from pricing.reports.revenue_groups import RevenueGroup, revenue_groups
 from pricing.reports.usage_report import HOUR, check_edges
@@ -24,18 +25,18 @@ class RevenueRow(Shown):
     stage: str | None
     node_id: str | None
     currency: Currency
-    uncached_tokens: int
-    cached_tokens: int
-    cache_write_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    hit_ratio: float | None = Field(description="r, token-weighted, 0–1; null without input")
-    input_amount: Amount
-    cached_amount: Amount
-    cache_write_amount: Amount
-    output_amount: Amount
-    reasoning_amount: Amount
-    amount: Amount = Field(description="the sum of the lines, exact")
+    uncached_tokens: int = figure(TOKENS, LEDGER)
+    cached_tokens: int = figure(TOKENS, LEDGER)
+    cache_write_tokens: int = figure(TOKENS, LEDGER)
+    output_tokens: int = figure(TOKENS, LEDGER)
+    reasoning_tokens: int = figure(TOKENS, LEDGER)
+    hit_ratio: float | None = figure(RATIO, REVENUE, "r, token-weighted; null without input")
+    input_amount: Amount = figure(MONEY, LEDGER)
+    cached_amount: Amount = figure(MONEY, LEDGER)
+    cache_write_amount: Amount = figure(MONEY, LEDGER)
+    output_amount: Amount = figure(MONEY, LEDGER)
+    reasoning_amount: Amount = figure(MONEY, LEDGER)
+    amount: Amount = figure(MONEY, LEDGER, "the sum of the lines, exact")
 
 
 class RevenueAsked(WindowQuery):
@@ -49,7 +50,7 @@ class RevenueAsked(WindowQuery):
 @router.get(
     "/v1/revenue",
     summary="Read what pools and models earned",
-    response_model=Listing[RevenueRow],
+    response_model=Report[RevenueRow],
     responses=LIST_CONTENT,
 )
 def get_revenue(
@@ -59,4 +60,4 @@ def get_revenue(
     window = asked.window()
     check_edges(window, [window], HOUR)
     rows = call.usage(lambda cursor: revenue_groups(cursor, window, asked.group_by))
-    return many(call.request, RevenueRow, rows)
+    return many(call.request, RevenueRow, rows, beside=about(RevenueRow, window))
