@@ -15,6 +15,7 @@ from corehttp.exceptions import ClientAuthenticationError, HttpResponseError
 from litellm.integrations.generic_api.generic_api_callback import GenericAPILogger
 from openai import OpenAI
 from openmeter import Client as OpenMeter
+from openmeter.models import Event
 
 from pricing.scope import Role
 from tests.pricing.api.conftest import NOW, leg
@@ -71,7 +72,7 @@ def gateway(house):
 
 
 def event(number, **change):
-    """A CloudEvent 1.0 made by the CloudEvents SDK, as OpenMeter's documentation does it."""
+    """A CloudEvent 1.0 made by the CloudEvents SDK."""
     made = leg(number, "t-alder")
     times = {name: value.isoformat() for name, value in made.items() if name.endswith("_at")}
     data = {name: value for name, value in made.items() if name not in NOT_IN_DATA} | times
@@ -87,9 +88,11 @@ def stored(house):
 
 
 def test_openmeters_client_sends_events(gateway):
-    """One event, then a batch in which it comes again: three legs, the repeat is none."""
+    """One event in its own type, then a batch in which it comes again: three legs, no repeat."""
+    attributes = event(1)
+    own = Event(**attributes | {"time": datetime.fromisoformat(attributes["time"])})
     with OpenMeter(endpoint=gateway.url, token=gateway.gateway) as meter:
-        meter.events.ingest_event(event(1))
+        meter.events.ingest_event(own)
         meter.events.ingest_events([event(1), event(2), event(3)])
     assert stored(gateway) == (3, "t-alder", "t-alder")
 
