@@ -29,7 +29,7 @@ class Member:
 class Instances:
     """Which servers share what: instance → server → weight, any unit. Empty: every node alone."""
 
-    weights: Mapping[str, Mapping[str, Exact]] = field(default_factory=dict)
+    weights: Mapping[str, Mapping[str | None, Exact]] = field(default_factory=dict)
     instance_of: Mapping[str, str] = field(default_factory=dict)
 
     def name_of(self, node_id: str | None) -> str | None:
@@ -41,7 +41,7 @@ class Instances:
         weights = self.weights.get(self.name_of(node_id) or "")
         if weights is None:
             return {node_id: booked}
-        return dict(split_over_servers(booked, weights))
+        return split_over_servers(booked, weights)
 
     def count(self, node_id: str | None, booked: int) -> dict[str | None, int]:
         """`booked` tokens or requests by server, whole ones."""
@@ -54,7 +54,9 @@ class Instances:
     def shares(self, node_id: str | None) -> dict[str | None, Fraction]:
         """Share of each server, 0–1, exact; they sum to 1."""
         weights = self.weights.get(self.name_of(node_id) or "")
-        return {node_id: Fraction(1)} if weights is None else dict(proportional(1, weights))
+        if weights is None:
+            return {node_id: Fraction(1)}
+        return proportional(1, weights)
 
 
 ALONE = Instances()
@@ -68,10 +70,12 @@ def instances_of(members: Iterable[Member]) -> Instances:
     found: dict[str, list[Member]] = defaultdict(list)
     for member in members:
         found[member.instance_id].append(member)
-    weights: dict[str, Mapping[str, Exact]] = {}
+    weights: dict[str, Mapping[str | None, Exact]] = {}
     for instance_id, own in found.items():
-        served = {each.node_id: Fraction(each.weight) * Fraction(each.seconds) for each in own}
-        plain = {each.node_id: Fraction(each.weight) for each in own}
+        served: dict[str | None, Exact] = {
+            each.node_id: Fraction(each.weight) * Fraction(each.seconds) for each in own
+        }
+        plain: dict[str | None, Exact] = {each.node_id: Fraction(each.weight) for each in own}
         weights[instance_id] = served if any(served.values()) else plain
     names = {each.node_id: name for name, own in found.items() for each in own}
     return Instances(weights, names | {name: name for name in found})

@@ -1,7 +1,7 @@
 """Rows of /v1/economics/attribution, for the route and for `tokentill revenue attribution`."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -241,7 +241,7 @@ def _units(work: NodeWork, kappa: Exact) -> Fraction:
     return of_input if work.stage == "prefill" else of_input + work.output_tokens
 
 
-def _row(row: Attributed, rows: Sequence[Attributed]) -> Mapping[str, Any]:
+def _row(row: Attributed, rows: Sequence[Attributed]) -> dict[str, Any]:
     of_servers = row.kind != "tenant"
     whole = sum(
         each.amount

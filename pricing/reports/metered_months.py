@@ -28,7 +28,9 @@ def metered_months(
     `currency`.
     """
     node_ids = [server.node_id for server in servers]
-    rows = read_rows(cursor, "node_sales", window, node_ids=node_ids)
+    instances = {server.instance_id for server in servers if server.instance_id is not None}
+    asked = [*node_ids, *sorted(instances - {*node_ids})]  # usage may name the instance
+    rows = read_rows(cursor, "node_sales", window, node_ids=asked)
     sold = {row.pop("currency"): SegmentSales(**row) for row in rows}
     if currency not in sold:
         raise RequestInvalid(

@@ -8,10 +8,12 @@ from starlette.responses import Response
 
 from pricing.api.call import Call, may
 from pricing.api.figures import LEDGER, MONEY, RATIO, REVENUE, TOKENS, about, figure
+from pricing.api.known_servers import known, registered
 from pricing.api.representation import LIST_CONTENT, many
 from pricing.api.shapes import Amount, Currency, Report, Shown
 from pricing.api.windows import WindowQuery
 from pricing.reports.revenue_groups import RevenueGroup, revenue_groups
+from pricing.reports.server_economics import instances_in
 from pricing.reports.usage_report import HOUR, check_edges
 
 router = APIRouter(tags=["revenue"])
@@ -59,5 +61,6 @@ def get_revenue(
     """The lines of the servers added up: however grouped, the sums are those of the servers."""
     window = asked.window()
     check_edges(window, [window], HOUR)
-    rows = call.usage(lambda cursor: revenue_groups(cursor, window, asked.group_by))
+    instances = instances_in(window, [known(server) for server in registered(call).values()])
+    rows = call.usage(lambda cursor: revenue_groups(cursor, window, asked.group_by, instances))
     return many(call.request, RevenueRow, rows, beside=about(RevenueRow, window))

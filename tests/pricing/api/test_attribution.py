@@ -103,6 +103,17 @@ def test_every_report_per_server_splits_it_alike(spanned, path):
     assert earned == {"d01": "0.08", "p01": "12.96", "p02": "4.32"}
 
 
+def test_revenue_by_node_splits_it_as_well(spanned):
+    """/v1/revenue by node: 12.96 + 4.32 + 0.08; by stage the sums are the same."""
+    params = DAY | {"group_by": ["node_id"]}
+    items = spanned.get("/v1/revenue", params=params).json()["items"]
+    earned = {row["node_id"]: (row["amount"], row["uncached_tokens"]) for row in items}
+    assert earned["p01"] == ("12.96", 6_480_000)
+    assert earned["p02"] == ("4.32", 2_160_000)
+    stages = spanned.get("/v1/revenue", params=DAY | {"group_by": ["stage"]}).json()["items"]
+    assert {row["stage"]: row["amount"] for row in stages} == {"prefill": "17.28", "decode": "0.08"}
+
+
 def test_attribution_splits_it_too(spanned):
     """The same under the book of record; Σ servers = Σ tenants."""
     rows = attributed(spanned)
