@@ -8,6 +8,7 @@ from pricing.api.problem import MEDIA_TYPE
 from pricing.ledger.idempotency import KEPT
 
 CREATED: Final = "201"
+NOT_MODIFIED: Final = {"description": "The ETag of If-None-Match is still right."}
 IDEMPOTENCY_KEY: Final = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -58,7 +59,8 @@ def completed(
                 _describe_list(document, operation)
             if method == "post" and CREATED in operation["responses"]:
                 parameters.append(IDEMPOTENCY_KEY)
-            if method == "get" and "304" in operation["responses"]:
+            if method == "get" and path.startswith("/v1/"):
+                operation["responses"]["304"] = NOT_MODIFIED
                 parameters.append(IF_NONE_MATCH)
     return document
 

@@ -21,8 +21,7 @@ LIST_CONTENT: Final[dict[int | str, dict[str, Any]]] = {  # what the OpenAPI fil
             CSV: {"schema": {"type": "string"}},
             ARROW: {"schema": {"type": "string", "format": "binary"}},
         }
-    },
-    304: {"description": "The ETag of If-None-Match is still right."},
+    }
 }
 
 
@@ -112,11 +111,13 @@ def tagged(
 ) -> Response:
     """The body with its ETag, or 304 if the asker has it already."""
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    known = {part.strip().removeprefix("W/") for part in _if_none_match(request)}
-    if request.method == "GET" and (tag in known or "*" in known):
+    if has_already(request, tag):
         return Response(status_code=304, headers={"ETag": tag})
     return Response(body, 200, {"ETag": tag, **(headers or {})}, media_type=media_type)
 
 
-def _if_none_match(request: Request) -> list[str]:
-    return request.headers.get("if-none-match", "").split(",")
+def has_already(request: Request, tag: str) -> bool:
+    """Whether If-None-Match of a GET names the ETag, so that 304 is the answer."""
+    given = request.headers.get("if-none-match", "").split(",")
+    known = {part.strip().removeprefix("W/") for part in given}
+    return request.method == "GET" and (tag in known or "*" in known)

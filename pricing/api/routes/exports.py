@@ -1,5 +1,6 @@
 """/v1/exports: a month as one file."""
 
+import hashlib
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from starlette.responses import FileResponse, Response
 from metering.windows import parse_month
 from pricing.api.call import Call, may
 from pricing.api.invoice_shapes import Month
+from pricing.api.representation import has_already
 from pricing.api.shapes import Id, Text
 from pricing.exports.streams import MEDIA_TYPES
 from pricing.ledger.tenants import zone
@@ -56,11 +58,17 @@ def get_export(
                     cursor, connection, order, format_=asked.format, path=path
                 )
             )
+        with path.open("rb") as written:
+            tag = f'"{hashlib.file_digest(written, "sha256").hexdigest()[:32]}"'
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+    if has_already(call.request, tag):
+        path.unlink()
+        return Response(status_code=304, headers={"ETag": tag})
     return FileResponse(
         path,
+        headers={"ETag": tag},
         media_type=MEDIA_TYPES[asked.format],
         filename=f"{kind}-{asked.month}.{asked.format}",
         background=BackgroundTask(path.unlink, missing_ok=True),

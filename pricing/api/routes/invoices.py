@@ -25,7 +25,7 @@ from pricing.api.invoice_shapes import (
 )
 from pricing.api.listing import ledger_list
 from pricing.api.paging import Paged
-from pricing.api.representation import LIST_CONTENT, one
+from pricing.api.representation import LIST_CONTENT, has_already, one
 from pricing.api.shapes import Id, Listing
 from pricing.ledger.corrections import credit, void
 from pricing.ledger.invoice_tables import PaymentState
@@ -133,10 +133,13 @@ def get_document(call: Reading, number: Id, format_: Id) -> Response:
         actor=call.principal.key_id,
         at=call.at,
     )
+    tag = f'"{kept.sha256}"'
+    if has_already(call.request, tag):
+        return Response(status_code=304, headers={"ETag": tag})
     suffix = "focus.csv" if format_ == "focus" else format_
     headers = {
         "Content-Disposition": f'attachment; filename="{number}.{suffix}"',
-        "ETag": f'"{kept.sha256}"',
+        "ETag": tag,
     }
     return Response(kept.body, 200, headers, media_type=kept.media_type)
 
