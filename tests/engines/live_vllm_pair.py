@@ -14,7 +14,7 @@ from tests.engines import cases, report
 from tests.engines.ask import chat, chat_tokens, complete, send
 from tests.engines.cases import Bill, Case, whole_blocks
 from tests.engines.engine import free_ports, vllm_half, vllm_router
-from tests.engines.run import Ran, billed, explained, moved, right, run
+from tests.engines.run import Ran, begin, billed, explained, moved, right, run
 from tests.engines.till import Till
 
 PREFILL, DECODE = "p01", "d01"
@@ -112,7 +112,7 @@ def test_every_counted_output_has_a_cause(done):
 def test_a_killed_decode_server_bills_nothing(done):
     """Its stream was cut: the prompt was computed and stays a half that waits."""
     _, till, _, (prefill, decode, router) = done
-    begun, before = datetime.now(UTC), prefill.quiet()
+    before, begun = prefill.quiet(), begin()
     cut = replace(chat("u: cut off", 30_000, stream=True), leave_after=20, give_up=30)
     got = send(router.url, cut, lambda: decode.end(signal.SIGKILL))
     moved_by = {kind: n - before[kind] for kind, n in prefill.quiet().items()}

@@ -1,6 +1,7 @@
 """Runs cases against engines, and compares what was billed with what is right."""
 
 import signal
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from tests.engines.cases import Bill, Case
 from tests.engines.engine import Engine
 from tests.engines.till import Till
 
+SCRAPE_SECONDS_MAX = 2.0
 Tokens = tuple[int, int, int]  # input, cached, output
 Counts = dict[str, int]
 
@@ -25,6 +27,13 @@ class Ran:
     started_at: datetime
     ended_at: datetime
     moved: dict[str, Counts]
+
+
+def begin() -> datetime:
+    """Now, and nothing is asked until every scrape that began before it is over."""
+    now = datetime.now(UTC)
+    time.sleep(SCRAPE_SECONDS_MAX)
+    return now
 
 
 def run(
@@ -43,7 +52,7 @@ def run(
     for case in cases:
         if forget is not None and not case.warm:
             forget()
-        started_at = datetime.now(UTC)
+        started_at = datetime.now(UTC) if ran else begin()
         with ThreadPoolExecutor(len(case.asks) if case.at_once else 1) as clients:
             got = list(clients.map(lambda ask: send(url, ask), case.asks))
         after = {engine.node: engine.quiet() for engine in engines}
@@ -116,7 +125,7 @@ def explained(till: Till, first: Ran) -> dict[tuple[str, str], dict[str, Any]]:
 
 def killed_in_a_stream(engine: Engine, till: Till) -> tuple[Ran, Ran]:
     """SIGKILL while a client reads a stream, a new start, one more chat: the cut one, the chat."""
-    begun = datetime.now(UTC)
+    begun = begin()
     cut = replace(chat("r: cut off", 30_000, stream=True), leave_after=20)
     got = send(engine.url, cut, lambda: engine.end(signal.SIGKILL))
     engine.start().ready()
