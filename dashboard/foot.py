@@ -1,4 +1,4 @@
-"""The last line of a page: how fresh it is."""
+"""The last lines of a page: how its figures are computed, how fresh they are."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +11,16 @@ from dashboard.page import Page
 from dashboard.reads import ask
 
 
-def foot(page: Page, findings: Sequence[dict[str, Any]] | None = None) -> None:
-    """Data as of, metered through, settled through, findings."""
+def formulas(page: Page, sections: str) -> None:
+    """Which sections of docs/formulas.md say what the page's figures are, such as "§9.1"."""
+    st.caption(page.words("foot.formulas", sections=sections))
+
+
+def foot(
+    page: Page, findings: Sequence[dict[str, Any]] | None = None, *, sections: str = "§1"
+) -> None:
+    """Formulas, data as of, metered through, settled through, findings."""
+    formulas(page, sections)
     words, formats = page.words, page.formats
     (health,) = page.reader.read(ask("/health/ready", rows=False))
     details = health.get("details", {})

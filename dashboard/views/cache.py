@@ -34,7 +34,7 @@ def show(page: Page) -> None:
     now = summary(over_time)
     if not now.input_tokens:
         st.info(page.words("empty.window"), icon=":material/hourglass_empty:")
-        foot(page)
+        foot(page, sections="§9")
         return
     billed = [
         row for row in tenants
@@ -54,7 +54,7 @@ def show(page: Page) -> None:
         with explained(page.words):
             hit_curve(page, model, kappa, found)
     _by_tenant(page, tenants, earlier, now)
-    foot(page)
+    foot(page, sections="§9")
 
 
 def _most_used(billed: Sequence[Row]) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard.columns import Column
+from dashboard.foot import formulas
 from dashboard.page import Page
 from dashboard.reads import ask
 from dashboard.table import table
@@ -57,6 +58,7 @@ def show(page: Page) -> None:
             return
         (found,) = page.reader.read(ask("/v1/capacity", body=sheet))
         _answer(page, found)
+        formulas(page, "§2, §12")
 
 
 def _answer(page: Page, found: Row) -> None:

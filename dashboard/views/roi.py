@@ -5,6 +5,7 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard.columns import Column
+from dashboard.foot import formulas
 from dashboard.page import Page
 from dashboard.reads import ask
 from dashboard.roi_case import case_form
@@ -34,6 +35,7 @@ def show(page: Page) -> None:
     heat_map(page, report)
     _cases(page, case)
     st.caption(words("roi.note"))
+    formulas(page, "§8")
 
 
 def _headline(page: Page, report: Row) -> None:

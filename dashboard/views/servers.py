@@ -42,7 +42,7 @@ def show(page: Page) -> None:
     rows = compared(page, rows, earlier, by=("node_id", "stage", "pool", "currency"))
     if not rows:
         st.info(page.words("servers.empty"), icon=":material/dns:")
-        foot(page)
+        foot(page, sections="§1, §3, §5")
         return
     currency = main_currency(earned)
     st.subheader(_headline(page, rows, currency), anchor=False)
@@ -54,7 +54,7 @@ def show(page: Page) -> None:
         with explained(page.words):
             margins(page)
     _unbilled(page, [row for row in unbilled if row["requests"]], currency)
-    foot(page)
+    foot(page, sections="§1, §3, §5")
 
 
 def _inside(page: Page, row: Row) -> bool:

@@ -67,7 +67,7 @@ def show(page: Page) -> None:
         change_line(page, page.formats.percent(then["by_request_low"]) if then else None)
     if parts["items"]:
         _table(page, parts["items"], groups[group])
-    foot(page)
+    foot(page, sections="§11")
 
 
 def _most_requests(items: list[Row]) -> Row | None:

@@ -42,6 +42,19 @@ def test_each_page_answers_in_its_first_line(show, house, path, language):
     assert not ODD.findall(said(test))
 
 
+@pytest.mark.parametrize(
+    ("path", "section"),
+    [("servers", "§3"), ("cache", "§9"), ("slo", "§11"), ("roi", "§8"), ("capacity", "§12")],
+)
+def test_an_economics_page_says_where_its_formulas_are(show, house, root, path, section):
+    """The section of docs/formulas.md, and it is there."""
+    shown = said(show(house, path, window="today"))
+    assert "docs/formulas.md" in shown
+    assert section in shown
+    text = (root / "docs/formulas.md").read_text(encoding="utf-8")
+    assert f"\n## {section.removeprefix('§')}. " in text
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_a_window_without_usage_says_what_to_do(show, house, path):
     """Nothing was metered in 2021: no exception, something to read."""
