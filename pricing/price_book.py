@@ -202,7 +202,7 @@ class Catalogue:
         if _is_unknown_service_tier(force.entry, query.service_tier):
             findings |= {UNKNOWN_SERVICE_TIER}
         with exact_arithmetic():
-            steps = tuple(_steps(force.entry, band, force.contract, query))
+            steps = tuple(price_steps(force.entry, band, force.contract, query))
         price = _price_key(force.book, steps)
         return Quote(price=price, findings=findings, steps=steps)
 
@@ -263,10 +263,10 @@ def _price_key(book: Book, steps: Sequence[Step]) -> PriceKey:
     )
 
 
-def _steps(
+def price_steps(
     entry: Entry, band: Band | None, contract: Contract | None, query: PriceQuery
 ) -> Iterator[Step]:
-    """The rules that apply to `query`, in their order, each with the prices after it."""
+    """The rules that apply to `query`, in order, each with its prices per million."""
     prices, counts = entry.prices, (query.input_tokens, query.output_tokens)
     yield Step(rule="entry", name=entry.name, prices=prices)
     if band is not None:  # a band replaces the tiers unless it has its own

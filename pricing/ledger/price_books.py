@@ -162,6 +162,13 @@ def published_books(connection: Connection) -> list[BookRevision]:
     return fetch_all(connection, query.order_by(table.c.book), BookRevision)
 
 
+def every_published(connection: Connection) -> list[BookRevision]:
+    """Every revision that ever priced usage, by book and number."""
+    table = book_revision
+    query = all_of(table, Scope.house()).where(table.c.state == BookState.PUBLISHED)
+    return fetch_all(connection, query.order_by(table.c.book, table.c.revision), BookRevision)
+
+
 def _revisions(connection: Connection, book: str) -> list[BookRevision]:
     query = all_of(book_revision, Scope.house()).where(book_revision.c.book == book)
     return fetch_all(connection, query.order_by(book_revision.c.revision), BookRevision)

@@ -13,14 +13,8 @@ from sqlalchemy import Connection
 
 from metering.windows import Window, month_window
 from pricing.errors import NotAllowed, RequestInvalid
-from pricing.exports.invoice_tables import (
-    FOCUS,
-    LINES,
-    SUMMARY,
-    focus_table,
-    lines_table,
-    summary_table,
-)
+from pricing.exports.focus import FOCUS, focus_table
+from pricing.exports.invoice_tables import LINES, SUMMARY, lines_table, summary_table
 from pricing.exports.month_tables import chargeback_table, servers_table
 from pricing.exports.streams import BATCH_ROWS, STREAMS, write_csv_stream
 from pricing.ledger.invoice_tables import InvoiceState
@@ -29,6 +23,7 @@ from pricing.ledger.rows import Page
 from pricing.reports.chargeback import chargeback_report
 from pricing.reports.revenue_servers import servers_report
 from pricing.reports.usage_report import HOUR, check_edges
+from pricing.runs.listed import ListPrices
 from pricing.runs.statements import run
 from pricing.scope import Scope
 
@@ -146,11 +141,12 @@ def _lines(
 def _focus(
     _: duckdb.DuckDBPyConnection, connection: Connection, order: ExportOrder
 ) -> pa.RecordBatchReader:
+    list_price = ListPrices(connection)
     return _of_invoices(
         connection,
         order,
         FOCUS,
-        lambda found: focus_table(found, lines_of(connection, found.number)),
+        lambda found: focus_table(found, lines_of(connection, found.number), list_price),
     )
 
 

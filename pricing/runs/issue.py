@@ -8,6 +8,7 @@ from pricing.ledger.connect import Ledger
 from pricing.ledger.documents import Document, find_document, keep_document
 from pricing.ledger.invoice_tables import InvoiceState
 from pricing.ledger.invoices import Invoice, get_invoice, issue_invoice, lines_of
+from pricing.runs.listed import ListPrices
 from pricing.scope import Scope
 
 KEPT_STATES = frozenset({InvoiceState.FINAL, InvoiceState.CREDITED})
@@ -33,9 +34,10 @@ def document_of(
         found = get_invoice(connection, scope, number)
         lines = lines_of(connection, number)
         kept = find_document(connection, number, format_)
-    if kept is not None:
-        return kept
-    body, media_type = render(found, lines, format_), media_type_of(format_)
+        if kept is not None:
+            return kept
+        body = render(found, lines, format_, list_price=ListPrices(connection))
+    media_type = media_type_of(format_)
     if found.state in KEPT_STATES:
         with ledger.write(actor=actor, at=at) as change:
             return keep_document(

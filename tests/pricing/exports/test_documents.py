@@ -4,6 +4,7 @@ import io
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from operator import attrgetter
 
 import duckdb
 import openpyxl
@@ -13,9 +14,10 @@ import pytest
 from pypdf import PdfReader
 
 from pricing.errors import ConfigInvalid, RequestInvalid
+from pricing.exports import render as documents
+from pricing.exports.focus import FOCUS, focus_table
 from pricing.exports.invoice_pdf import fonts_for
-from pricing.exports.invoice_tables import FOCUS, focus_table
-from pricing.exports.render import RENDERERS, render
+from pricing.exports.render import RENDERERS
 from pricing.exports.streams import STREAMS, Workbook
 from pricing.exports.tables import MONEY
 from pricing.invoices import InvoiceLine
@@ -85,6 +87,14 @@ def invoice(**change):
     return Invoice(**given | change)
 
 
+PAID = attrgetter("unit_price")  # nobody here has a contract
+
+
+def render(found, lines, format_):
+    """A document whose list prices are those that are paid."""
+    return documents.render(found, lines, format_, list_price=PAID)
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_pdf_says_the_total_and_the_parties(language):
     """Text as a PDF reader extracts it; the same document gives the same bytes."""
@@ -135,7 +145,7 @@ def test_focus_sums_to_the_gross_amount(tmp_path):
 
 def test_focus_names_periods_and_categories():
     """UTC, ends exclusive; late usage is a correction of its own month."""
-    rows = focus_table(invoice(), LINES).to_pylist()
+    rows = focus_table(invoice(), LINES, PAID).to_pylist()
     assert [(row["ChargeCategory"], row["ChargeClass"]) for row in rows] == [
         ("Usage", None),
         ("Usage", "Correction"),
@@ -147,6 +157,32 @@ def test_focus_names_periods_and_categories():
     assert FOCUS.names == sorted(FOCUS.names)
 
 
+def test_focus_keeps_list_and_contract_apart():
+    """By hand: 13.7 M at 2.00 listed, 1.5003 paid: 27.40; tax 6 % of 27.40 - 0.2 - 0.00411: 1.63.
+
+    FOCUS 1.2: ListUnitPrice × PricingQuantity = ListCost, and the tax's ListCost follows theirs.
+    """
+    listed = [Decimal("2.00"), None]
+    table = focus_table(invoice(), LINES, lambda line: listed[LINES.index(line)])
+    row, corrected, rounding, tax = table.to_pylist()
+    assert row["ListUnitPrice"] * row["PricingQuantity"] == row["ListCost"] == Decimal("27.40")
+    assert row["ContractedUnitPrice"] * row["PricingQuantity"] == row["ContractedCost"]
+    assert (row["BilledCost"], row["ContractedCost"]) == (Decimal("20.55411"),) * 2
+    assert (corrected["ListUnitPrice"], corrected["ListCost"]) == (None, Decimal("-0.2"))
+    assert rounding["ListCost"] == Decimal("-0.00411")
+    costs = [tax[name] for name in ("BilledCost", "ContractedCost", "ListCost")]
+    assert costs == [Decimal("1.22"), Decimal("1.22"), Decimal("1.63")]
+
+
+def test_focus_names_a_price_by_what_it_depends_on():
+    """FOCUS 1.2: SkuPriceId is the same over time, over accounts and over contracts."""
+    one = line(1, "2", contract="t@2026-01-01 -10%", entry="=m@2026", band="00:30-08:30")
+    other = line(1, "3", contract=None, entry="=m@2027", band="00:30-08:30", price_key=5)
+    rows = focus_table(invoice(), [one, other], PAID).to_pylist()[:2]
+    assert {row["SkuPriceId"] for row in rows} == {"=m · input · 00:30-08:30"}
+    assert [row["x_PriceEntry"] for row in rows] == ["=m@2026", "=m@2027"]
+
+
 def test_focus_of_a_re_rate_sums_too():
     """10.00 back, 8.004 charged for May: -1.996, rounded -2.00; corrections of usage."""
     may = {"kind": "rerate", "service_month": date(2026, 5, 1), "corrects_number": "INV-000000"}
@@ -154,7 +190,7 @@ def test_focus_of_a_re_rate_sums_too():
     amounts = {"exact_amount": "-1.996", "net_amount": "-2.00", "rounding_amount": "-0.004"}
     amounts |= {"tax_amount": "0", "gross_amount": "-2.00"}
     found = invoice(**{name: Decimal(value) for name, value in amounts.items()})
-    rows = focus_table(found, lines).to_pylist()
+    rows = focus_table(found, lines, PAID).to_pylist()
     kinds = [(row["ChargeCategory"], row["ChargeClass"]) for row in rows]
     assert kinds == [("Usage", "Correction"), ("Usage", "Correction"), ("Adjustment", None)]
     assert sum(row["BilledCost"] for row in rows) == found.gross_amount
