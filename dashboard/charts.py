@@ -16,6 +16,7 @@ FONT: Final = (
     "system-ui, 'Noto Sans', 'Noto Sans SC', 'Noto Sans CJK SC', 'PingFang SC', sans-serif"
 )
 BAR_PIXELS: Final = 26
+AXIS_PIXELS: Final = 34  # below a chart whose height counts its axis
 
 
 def dressed(chart: Chart, palette: Palette) -> Chart:
@@ -115,7 +116,7 @@ def bars(
     data = pd.DataFrame(rows, columns=["name", "value", "label", "hover", "kind", "tick"])
     kinds = colours or {"": palette.accent}
     most = max([float(each) for each in data["value"].fillna(0)] or [0.0]) or 1.0
-    height = max(BAR_PIXELS * len(data), BAR_PIXELS)
+    height = BAR_PIXELS * max(len(data), 1) + BAR_PIXELS
     base = alt.Chart(data, height=height).encode(
         y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False)),
         tooltip=[alt.Tooltip("name:N", title=" "), alt.Tooltip("hover:N", title="  ")],

@@ -61,22 +61,21 @@ def _blockers(blocked: list[Row]) -> dict[str, Row]:
 
 def _checklist(page: Page, blockers: dict[str, Row]) -> None:
     words, formats = page.words, page.formats
-    for kind, text in BLOCKERS.items():
+    blocking = {each["kind"] for each in blockers.values()}
+    fine = [words(text) for kind, text in BLOCKERS.items() if kind not in blocking]
+    st.caption(" · ".join(f":material/check: {text} 0" for text in fine))
+    for kind in sorted(blocking):
         found = [each for each in blockers.values() if each["kind"] == kind]
-        if not found:
-            st.markdown(f":material/check: {words(text)} 0")
-            continue
         count = formats.count(sum(each["count"] for each in found))
         risks = [
             f":red[{formats.money(exact(each['amount_max']), each['currency'])}]"
             for each in found
             if each["amount_max"] is not None
         ]
+        text = words(BLOCKERS[kind]) if kind in BLOCKERS else kind
+        remedy = words(REMEDIES[kind]) if kind in REMEDIES else found[0]["remedy"]
         owners = ", ".join(f"`{each['name']}`" for each in found)
-        st.markdown(
-            f":material/close: **{words(text)} {count}** {' '.join(risks)} · {owners}  \n"
-            f"{words(REMEDIES[kind])}"
-        )
+        st.markdown(f":material/close: **{text} {count}** {' '.join(risks)} · {owners}  \n{remedy}")
 
 
 def _form(page: Page, month: str, blockers: dict[str, Row]) -> None:
@@ -86,7 +85,7 @@ def _form(page: Page, month: str, blockers: dict[str, Row]) -> None:
         accept: list[str] = []
         reason = ""
         if may:
-            accept = st.multiselect(words("close.accept"), may)
+            accept = st.multiselect(words("close.accept"), may, placeholder=words("close.choose"))
             reason = st.text_input(words("quality.reason"), max_chars=500)
         label = words("close.close", month=month)
         if not st.form_submit_button(label, type="primary", icon=":material/lock:"):

@@ -1,9 +1,9 @@
 """Server × hour: which machine earned when; a click opens one server's day."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import altair as alt
 import pandas as pd
@@ -133,9 +133,8 @@ def _chart(
 ) -> charts.Chart:
     palette, formats = page.palette, page.formats
     hours = (cells[-1]["until"] - cells[0]["at"]) / timedelta(hours=1)
-    base = alt.Chart(
-        pd.DataFrame(cells, columns=list(FIELDS)), height=ROW_PIXELS * len(names)
-    ).encode(
+    data = pd.DataFrame(cells, columns=list(FIELDS))
+    base = alt.Chart(data, height=ROW_PIXELS * len(names) + charts.AXIS_PIXELS).encode(
         x=alt.X(
             "at:T",
             title=None,
@@ -151,28 +150,31 @@ def _chart(
             alt.Tooltip("shown:N", title="   "),
         ],
     )  # fmt: skip
-    top = max([cell["value"] or 0.0 for cell in cells if revenue] or [0.0]) or 1.0
-    known = "datum.kind == 'used' && datum.value != null"
-    clicked = alt.selection_point(name="cell", fields=["node_id", "day"], toggle=False)
-    used = base.transform_filter(known).mark_rect(stroke=None)
-    filled = used.encode(
-        x2="until:T",
-        color=alt.Color(
-            "value:Q",
-            scale=alt.Scale(
-                domain=[0, top if revenue else 1], clamp=True, range=[palette.rule, palette.accent]
-            ),
-            legend=None,
+    layers: dict[str, Callable[[], alt.Chart]] = {
+        USED: lambda: _filled(base, page, cells, revenue=revenue),
+        NOTHING: lambda: base.transform_filter(f"datum.kind == '{NOTHING}'").mark_point(
+            shape="circle", size=3, filled=True, color=palette.muted, xOffset=2
         ),
-    ).add_params(clicked)
-    empty = base.transform_filter("datum.kind == 'nothing'").mark_point(
-        shape="circle", size=3, filled=True, color=palette.muted, xOffset=2
+        # the striped row: strokes that lean, in the colour of risk, where a sidecar is silent
+        SILENT: lambda: base.transform_filter(f"datum.kind == '{SILENT}'").mark_text(
+            text="╱", fontSize=ROW_PIXELS - 6, align="left", color=palette.risk
+        ),
+    }
+    kinds = {cell["kind"] for cell in cells}
+    return charts.layered(*(draw() for kind, draw in layers.items() if kind in kinds))
+
+
+def _filled(base: alt.Chart, page: Page, cells: Sequence[Row], *, revenue: bool) -> alt.Chart:
+    palette = page.palette
+    top = max([cell["value"] or 0.0 for cell in cells if revenue] or [0.0]) or 1.0
+    scale = alt.Scale(
+        domain=[0, top if revenue else 1], clamp=True, range=[palette.rule, palette.accent]
     )
-    # The striped row: strokes that lean, in the colour of risk, where a sidecar is silent.
-    striped = base.transform_filter("datum.kind == 'silent'").mark_text(
-        text="╱", fontSize=ROW_PIXELS - 6, align="left", color=palette.risk
-    )
-    return charts.layered(filled, empty, striped)
+    clicked = alt.selection_point(name="cell", fields=["node_id", "day"], toggle=False)
+    known = base.transform_filter(f"datum.kind == '{USED}' && datum.value != null")
+    colour = alt.Color("value:Q", scale=scale, legend=None)
+    cells_of = known.mark_rect(stroke=None).encode(x2="until:T", color=colour)
+    return cast("alt.Chart", cells_of.add_params(clicked))
 
 
 def _choose(selected: Mapping[str, Any]) -> None:

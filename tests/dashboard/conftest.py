@@ -102,7 +102,8 @@ def serving(folder, **settings):
         )
     try:
         url = f"http://127.0.0.1:{port}"
-        wait_for(lambda: process.poll() is None and answers(f"{url}/health/ready"))
+        wait_for(lambda: process.poll() is not None or answers(f"{url}/health/ready"))
+        assert process.poll() is None, log.read_text("utf-8")
         yield SimpleNamespace(url=url, key=SECRET.search(log.read_text("utf-8")).group())
     finally:
         process.terminate()
