@@ -1,14 +1,15 @@
 """Reads of a large store over HTTP while usage comes in, and what they cost the ingest.
 
-    python bench/reads.py [--requests 10000000] [--invoices 100000] [--walked 1000000] [--rounds 30]
+    python bench/reads.py [--requests 10000000] [--invoices 100000] [--walked 1000000]
+                           [--rounds 30] [--seconds 10]
 
 A month of requests and its invoices are made inside the stores; then `tokentill serve` runs on
 them as a process of its own. Prints one JSON object:
 
 - reads: p50 and p99 in seconds of the ten most used reads, while ingest runs at half its rate
 - ingest: legs/s alone, legs/s while the reads run, and their ratio
-- paging: every request of a window and every invoice read in pages of 1,000 while usage is
-  written; `twice` and `missing` must be 0
+- paging: every request of a window and every invoice read in pages of 1,000, and the requests as
+  one Arrow stream, while usage is written; `twice` and `missing` must be 0
 
 Making the legs is part of the machine's load, in every figure alike.
 """
@@ -28,6 +29,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
+import pyarrow as pa
 from sqlalchemy import insert
 
 from bench.end_to_end import BOOK, SENDERS, Server
@@ -42,8 +44,9 @@ from pricing.ledger.upgrade import upgrade_ledger, upgrade_usage
 from pricing.runs.price_cells import insert_price_keys
 
 INGEST_ROWS = 20_000
-INGEST_SECONDS = 10
 PAGE_ROWS = 1_000
+ARROW = "application/vnd.apache.arrow.stream"
+STREAM_SECONDS_MAX = 900
 INSERT_ROWS = 5_000
 MEMORY_LIMIT = "3GB"
 NODE_HOURLY = """
@@ -118,6 +121,8 @@ def ingesting(server: Server, first: int, rate: float | None = None) -> Iterator
     try:
         yield measured
     finally:
+        while not ingest.sent and any(sender.is_alive() for sender in senders):
+            time.sleep(0.1)  # a rate of 0 says nothing of the server
         measured["legs_per_second"] = ingest.sent / (time.monotonic() - ingest.begun)
         measured["next_batch"] = ingest.number
         ingest.ended.set()
@@ -210,11 +215,24 @@ def walk(server: Server, path: str, name: str, params: dict[str, Any], expected:
         answer = server.api.get(path, params=asked).raise_for_status().json()
         seen += [row[name] for row in answer["items"]]
         asked = asked | {"cursor": answer["next_cursor"]} if answer["next_cursor"] else None
+    return _counted(seen, expected, time.perf_counter() - begun)
+
+
+def stream(server: Server, path: str, name: str, params: dict[str, Any], expected: int) -> Any:
+    """The same list as one Arrow stream."""
+    begun = time.perf_counter()
+    asked = {"params": params | {"fields": name}, "headers": {"Accept": ARROW}}
+    answer = server.api.get(path, timeout=STREAM_SECONDS_MAX, **asked).raise_for_status()
+    seen = pa.ipc.open_stream(answer.content).read_all()[name].to_pylist()
+    return _counted(seen, expected, time.perf_counter() - begun)
+
+
+def _counted(seen: list[str], expected: int, seconds: float) -> dict[str, int]:
     return {
         "rows": len(seen),
         "twice": len(seen) - len(set(seen)),
         "missing": max(0, expected - len(set(seen))),
-        "rows_per_second": round(len(seen) / (time.perf_counter() - begun)),
+        "rows_per_second": round(len(seen) / seconds),
     }
 
 
@@ -234,6 +252,7 @@ def main() -> None:
     for name, default in (("requests", 10_000_000), ("invoices", 100_000), ("walked", 1_000_000)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seconds", type=int, default=10, help="of ingest alone")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -250,7 +269,7 @@ def main() -> None:
 def measure(server: Server, asked: argparse.Namespace) -> dict[str, Any]:
     """Ingest alone; reads at half its rate; ingest beside the reads; paging."""
     with ingesting(server, 100_000) as alone:
-        time.sleep(INGEST_SECONDS)
+        time.sleep(asked.seconds)
     half = alone["legs_per_second"] / 2
     with ingesting(server, int(alone["next_batch"]), half) as paced:
         reads = time_reads(server, asked.rounds)
@@ -259,6 +278,7 @@ def measure(server: Server, asked: argparse.Namespace) -> dict[str, Any]:
     window, inside = part_of_month(asked.walked, asked.requests)
     with ingesting(server, int(beside["next_batch"]), half):
         requests = walk(server, "/v1/requests", "request_id", window, inside)
+        streamed = stream(server, "/v1/requests", "request_id", window, inside)
         invoices = walk(server, "/v1/invoices", "number", {}, asked.invoices)
     return {
         "reads": reads,
@@ -268,7 +288,7 @@ def measure(server: Server, asked: argparse.Namespace) -> dict[str, Any]:
             "beside_reads_legs_per_second": round(beside["legs_per_second"]),
             "ratio": round(beside["legs_per_second"] / alone["legs_per_second"], 3),
         },
-        "paging": {"requests": requests, "invoices": invoices},
+        "paging": {"requests": requests, "streamed": streamed, "invoices": invoices},
     }
 
 
