@@ -63,7 +63,8 @@ SELECT
     0 AS cache_write_tokens, 0 AS cache_write_1h_tokens, 0 AS unsplit_tokens,
     (hash(i + 3) % 900)::BIGINT AS output_tokens, 0 AS reasoning_tokens, true AS output_known,
     ($keys)[1 + i % 8] AS price_key, 0 AS flags, request_id AS legs_hash,
-    1 AS digest_1, 1 AS digest_2, 1 AS digest_3, 1 AS digest_4
+    (hash(i + 5) >> 1)::BIGINT AS digest_1, (hash(i + 6) >> 1)::BIGINT AS digest_2,
+    (hash(i + 7) >> 1)::BIGINT AS digest_3, (hash(i + 8) >> 1)::BIGINT AS digest_4
 FROM range($requests) AS r(i)
 """
 USAGE_HOURLY = """

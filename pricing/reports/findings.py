@@ -12,6 +12,7 @@ import duckdb
 from metering.windows import Window
 from pricing.flags import FLAGS
 from pricing.policy import SET_ASIDE
+from pricing.reports.both_sources import read_both_sources
 from pricing.reports.rows import read_rows
 from pricing.scope import Scope
 
@@ -106,7 +107,7 @@ def _flagged(
 def _both_sources(
     cursor: duckdb.DuckDBPyConnection, window: Window, within: dict[str, Any]
 ) -> Iterator[Found]:
-    for row in read_rows(cursor, "both_sources", window, **within):
+    for row in read_both_sources(cursor, window, **within):
         yield Found(
             kind="both_sources",
             reason="both_sources",

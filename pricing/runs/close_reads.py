@@ -18,7 +18,7 @@ from pricing.price_key import PRICE_FIELDS, PriceKey
 from pricing.rating import LINE_PRICES, Lines
 from pricing.reports.exact_usage import register_exact_usage
 from pricing.reports.rows import read_rows
-from pricing.runs.close_sources import read_both_sources
+from pricing.runs.close_sources import both_sources_blockers
 from pricing.runs.settle import register_directory
 from pricing.runs.statements import run
 
@@ -129,6 +129,9 @@ def read_not_invoiced(
     table = pa.table({"tenant_id": pa.array(list(tenants), pa.string())})
     cursor.register("registered_tenant", table)
     register_exact_usage(cursor, [window], corrections_after=0)
+    (nobody,) = read_rows(cursor, "close_nobody", window)
+    if not nobody["is_found"]:
+        return []
     return [
         NotBilled(
             **row
@@ -178,7 +181,7 @@ def _by_tenant(
         yield Blocker(kind="pending", tenant_id=row["tenant_id"], count=row["legs"])
     for row in read_rows(cursor, "close_conflicts"):
         yield Blocker(kind="conflict", tenant_id=row["tenant_id"], count=row["records"])
-    yield from read_both_sources(cursor, [(each.tenant_id, each.window) for each in scopes])
+    yield from both_sources_blockers(cursor, [(each.tenant_id, each.window) for each in scopes])
 
 
 def _silent_nodes(

@@ -6,16 +6,16 @@ import duckdb
 
 from metering.windows import Window
 from pricing.close_checks import Blocker
-from pricing.reports.rows import read_rows
+from pricing.reports.both_sources import read_both_sources
 
 
-def read_both_sources(
+def both_sources_blockers(
     cursor: duckdb.DuckDBPyConnection, tenants: Sequence[tuple[str, Window]]
 ) -> Iterator[Blocker]:
     """One blocker a tenant and currency; tenants of one window are read at once."""
     for window in sorted({window for _, window in tenants}, key=lambda each: each.start_at):
         asked = {tenant_id for tenant_id, own in tenants if own == window}
-        for row in read_rows(cursor, "both_sources", window, every_tenant=True, tenant_id=None):
+        for row in read_both_sources(cursor, window, every_tenant=True, tenant_id=None):
             if row["tenant_id"] in asked:
                 yield Blocker(
                     kind="both_sources",
