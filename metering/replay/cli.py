@@ -130,10 +130,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Write what the SGLang servers of a prefill/decode cluster would have written."""
-    if trace is not None and workload is not None:
-        raise typer.BadParameter("give either --trace or --workload, not both")
-    if speed is not None and history_days is not None:
-        raise typer.BadParameter("history is written at once: leave --speed out")
+    _refuse_both(trace=trace, workload=workload, speed=speed, history_days=history_days)
     default_profile = SHORT_CONTEXT_PROFILE if trace else LONG_CONTEXT_PROFILE
     try:
         settings = ReplaySettings(
@@ -157,6 +154,15 @@ def replay(
     except (MeteringError, OSError) as error:
         typer.echo(f"tokentill replay: {error}", err=True)
         raise typer.Exit(1) from error
+
+
+def _refuse_both(
+    *, trace: Path | None, workload: str | None, speed: float | None, history_days: int | None
+) -> None:
+    if trace is not None and workload is not None:
+        raise typer.BadParameter("give either --trace or --workload, not both")
+    if speed is not None and history_days is not None:
+        raise typer.BadParameter("history is written at once: leave --speed out")
 
 
 def _source(trace: Path | None, requests: int | None, settings: ReplaySettings) -> Source:
