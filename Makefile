@@ -24,7 +24,7 @@ define debian
 	fi
 endef
 
-.PHONY: help demo test test-engines lint bench soak pictures lock clean
+.PHONY: help demo test test-engines audit lint bench soak pictures lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,9 @@ test: lint browser ## everything that must hold: lint, types, house rules, tests
 test-engines: $(READY) ## real vLLM and SGLang on this CPU, metered, billed, reconciled; no part of make test
 	@$(INDEX) $(BIN)/python tests/engines/set_up.py
 	@$(BIN)/pytest -p no:xdist -o python_files='live_*.py' tests/engines $(ARGS)
+
+audit: $(READY) ## known faults of the locked versions, by pip-audit; needs an advisory service
+	@$(UV) tool run --quiet pip-audit==2.10.1 --require-hashes --disable-pip -r requirements.lock $(ARGS)
 
 lint: $(READY) ## format, lint and types, without running anything
 	@echo "· ruff, mypy" >&2
