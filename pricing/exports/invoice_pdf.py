@@ -29,13 +29,31 @@ _TURN = threading.Lock()  # one compiler, one document at a time
 
 def invoice_pdf(found: Invoice, lines: Sequence[InvoiceLine]) -> bytes:
     """The PDF. Raises ConfigInvalid where no font of the machine has Chinese characters."""
+    (made,) = _printed(found, lines, format_="pdf")
+    return made
+
+
+def invoice_pages(
+    found: Invoice, lines: Sequence[InvoiceLine], *, pixels_per_inch: int
+) -> list[bytes]:
+    """The pages of the same document as PNG, for pictures of it."""
+    return _printed(found, lines, format_="png", pixels_per_inch=pixels_per_inch)
+
+
+def _printed(
+    found: Invoice,
+    lines: Sequence[InvoiceLine],
+    *,
+    format_: str,
+    pixels_per_inch: int | None = None,
+) -> list[bytes]:
     data = json.dumps(_data(found, lines), ensure_ascii=False)
     stamp = (found.issued_at or found.made_at).replace(microsecond=0)
     with _TURN:
-        made = _compiler().compile(format="pdf", sys_inputs={"data": data}, timestamp=stamp)
-    if not isinstance(made, bytes):
-        raise TypeError(f"typst gave {type(made)} instead of a PDF")
-    return made
+        made = _compiler().compile(
+            format=format_, ppi=pixels_per_inch, sys_inputs={"data": data}, timestamp=stamp
+        )
+    return made if isinstance(made, list) else [made]
 
 
 @cache
