@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, Any, Final, TypeVar
 
 import duckdb
@@ -63,27 +64,47 @@ class Call:
         """The result of a read of the usage store, on a reader's thread and within its time."""
         return self.services.read_usage(query)
 
-    def created(self, make: Callable[[Change], BaseModel], asked: BaseModel) -> Response:
-        """201 with what `make` made; a repeat with the same Idempotency-Key makes nothing new."""
-        key = self.request.headers.get("idempotency-key")
-        digest = self._digest(asked)
+    def created(
+        self, make: Callable[[Change], BaseModel], asked: BaseModel, *, status: int = 201
+    ) -> Response:
+        """`status` with what `make` made; a repeat with the same Idempotency-Key makes nothing."""
+        key, digest = self._idempotency_key(), self._digest(asked)
         with self.change() as change:
-            known = None
-            if key is not None:
-                _check_key(key)
-                known = recall(
-                    change.connection,
-                    self.principal.key_id,
-                    idempotency_key=key,
-                    request_sha256=digest,
-                )
+            known = self._recalled(change, key, digest)
             if known is None:
-                made = make(change)
-                known = Answer(201, made.model_dump_json())
-                if key is not None:
-                    kept = Answer(201, made.model_dump_json(exclude=SECRETS))
-                    remember(change, key, request_sha256=digest, answer=kept)
+                known = self._kept(change, make(change), status, key=key, digest=digest)
         return Response(known.body, known.status, media_type="application/json")
+
+    def created_elsewhere(self, make: Callable[[], BaseModel], asked: BaseModel) -> Response:
+        """200 with what `make` made outside the ledger, which is not held meanwhile."""
+        key, digest = self._idempotency_key(), self._digest(asked)
+        with self.change() as change:
+            known = self._recalled(change, key, digest)
+        if known is None:
+            made = make()
+            with self.change() as change:
+                known = self._kept(change, made, HTTPStatus.OK, key=key, digest=digest)
+        return Response(known.body, known.status, media_type="application/json")
+
+    def _idempotency_key(self) -> str | None:
+        key = self.request.headers.get("idempotency-key")
+        if key is not None:
+            _check_key(key)
+        return key
+
+    def _recalled(self, change: Change, key: str | None, digest: str) -> Answer | None:
+        if key is None:
+            return None
+        who = self.principal.key_id
+        return recall(change.connection, who, idempotency_key=key, request_sha256=digest)
+
+    def _kept(
+        self, change: Change, made: BaseModel, status: int, *, key: str | None, digest: str
+    ) -> Answer:
+        if key is not None:
+            kept = Answer(status, made.model_dump_json(exclude=SECRETS))
+            remember(change, key, request_sha256=digest, answer=kept)
+        return Answer(status, made.model_dump_json())
 
     def _digest(self, asked: BaseModel) -> str:
         of = f"{self.request.method} {self.request.url.path}\n{asked.model_dump_json()}"

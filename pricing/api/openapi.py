@@ -8,6 +8,7 @@ from pricing.api.problem import MEDIA_TYPE
 from pricing.ledger.idempotency import KEPT
 
 CREATED: Final = "201"
+CREATES: Final = "x-creates"  # of a route that answers 200 with what it made; not in the file
 NOT_MODIFIED: Final = {"description": "The ETag of If-None-Match is still right."}
 IDEMPOTENCY_KEY: Final = {
     "name": "Idempotency-Key",
@@ -57,7 +58,8 @@ def completed(
             parameters = operation.setdefault("parameters", [])
             if method == "get":
                 _describe_list(document, operation)
-            if method == "post" and CREATED in operation["responses"]:
+            creates = CREATED in operation["responses"] or operation.pop(CREATES, False)
+            if method == "post" and creates:
                 parameters.append(IDEMPOTENCY_KEY)
             if method == "get" and path.startswith("/v1/"):
                 operation["responses"]["304"] = NOT_MODIFIED

@@ -1,6 +1,9 @@
 """/v1/invoices: documents of the close, their states, their bytes and what an auditor checks."""
 
+from collections.abc import Callable
 from datetime import date
+from functools import partial
+from http import HTTPStatus
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -24,9 +27,11 @@ from pricing.api.invoice_shapes import (
     whole,
 )
 from pricing.api.listing import ledger_list
+from pricing.api.openapi import CREATES
 from pricing.api.paging import Paged
 from pricing.api.representation import LIST_CONTENT, has_already, one
 from pricing.api.shapes import Id, Listing
+from pricing.ledger.connect import Change
 from pricing.ledger.corrections import credit, void
 from pricing.ledger.invoice_tables import PaymentState
 from pricing.ledger.invoices import (
@@ -151,22 +156,26 @@ def post_issue(call: Writing, number: Id) -> Response:
     return _answer(call, found)
 
 
-@router.post("/v1/invoices/{number}/void", summary="Void a draft", response_model=InvoiceShown)
+@router.post(
+    "/v1/invoices/{number}/void",
+    summary="Void a draft",
+    response_model=InvoiceShown,
+    openapi_extra={CREATES: True},
+)
 def post_void(call: Writing, number: Id, asked: Reasoned) -> Response:
     """Its number stays used. again: the same lines with the parties and the tax of today."""
-    with call.change() as change:
-        found = void(change, number, reason=asked.reason, again=asked.again)
-    return _answer(call, found)
+    return _made(call, asked, partial(void, number=number))
 
 
 @router.post(
-    "/v1/invoices/{number}/credit", summary="Cancel an invoice", response_model=InvoiceShown
+    "/v1/invoices/{number}/credit",
+    summary="Cancel an invoice",
+    response_model=InvoiceShown,
+    openapi_extra={CREATES: True},
 )
 def post_credit(call: Writing, number: Id, asked: Reasoned) -> Response:
     """A credit note, final at once: together they are 0. again: a new draft in its place."""
-    with call.change() as change:
-        found = credit(change, number, reason=asked.reason, again=asked.again)
-    return _answer(call, found)
+    return _made(call, asked, partial(credit, number=number))
 
 
 @router.post("/v1/invoices/{number}/payment", summary="Note a payment", response_model=InvoiceShown)
@@ -176,6 +185,14 @@ def post_payment(call: Writing, number: Id, asked: PaymentAsked) -> Response:
         state = PaymentState(asked.state)
         found = set_payment(change, number, state, reason=check_reason(asked.reason))
     return _answer(call, found)
+
+
+def _made(call: Call, asked: Reasoned, make: Callable[..., Invoice]) -> Response:
+    def made(change: Change) -> InvoiceShown:
+        found = make(change, reason=asked.reason, again=asked.again)
+        return InvoiceShown(**shown(found, _today(call, found)))
+
+    return call.created(made, asked, status=HTTPStatus.OK)
 
 
 def _answer(call: Call, found: Invoice) -> Response:

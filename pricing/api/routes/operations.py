@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from pricing.api.call import Call, may
 from pricing.api.listing import ledger_list
+from pricing.api.openapi import CREATES
 from pricing.api.paging import Paged
 from pricing.api.representation import LIST_CONTENT, many, one
 from pricing.api.shapes import Id, Listing, Shape, Shown, Text, Time
@@ -21,6 +22,7 @@ from pricing.ledger.rows import Page
 from pricing.reports.doctor import ledger_checks, usage_checks
 
 router = APIRouter(tags=["operations"])
+NOTHING = Shape()  # what is asked where there is nothing to choose
 POLICY_EXAMPLE = 'undelivered = "bill_input"'
 
 
@@ -139,10 +141,15 @@ def get_doctor(call: Annotated[Call, may("jobs:read")]) -> Response:
     return many(call.request, CheckShown, checks + call.usage(usage_checks))
 
 
-@router.post("/v1/backups", summary="Back both stores up")
-def post_backup(call: Annotated[Call, may("jobs:write")]) -> BackupMade:
+@router.post(
+    "/v1/backups",
+    summary="Back both stores up",
+    response_model=BackupMade,
+    openapi_extra={CREATES: True},
+)
+def post_backup(call: Annotated[Call, may("jobs:write")]) -> Response:
     """Copy both stores during traffic into a new folder or prefix; it is whole or not there."""
-    return BackupMade(folder=call.services.back_up())
+    return call.created_elsewhere(lambda: BackupMade(folder=call.services.back_up()), NOTHING)
 
 
 @router.get(

@@ -133,3 +133,24 @@ def test_a_tenant_sees_its_own_issued_invoices_alone(closed):
         assert closed.get(f"/v1/invoices/INV-000002{path}", key=alder).status_code == 404
         assert closed.get(f"/v1/invoices/INV-000002{path}", key=birch).status_code == 200
     assert closed.send("POST", "/v1/invoices/INV-000001/issue", key=alder).status_code == 403
+
+
+def test_a_repeat_of_what_makes_a_document_makes_no_second(closed):
+    """The same Idempotency-Key: the credit note of the first answer; without one: a conflict."""
+    number = closed.get("/v1/invoices").json()["items"][0]["number"]
+    post(closed, number, "issue")
+    path, body = f"/v1/invoices/{number}/credit", {"reason": "agreed on the phone"}
+    once = {"Idempotency-Key": "c1"}
+    answers = [closed.send("POST", path, json=body, headers=once) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json() == answers[1].json()
+    assert closed.send("POST", path, json=body).status_code == 409
+
+
+def test_a_repeat_of_a_backup_is_the_first_one(house):
+    """The folder of the first answer; the key belongs to that route alone."""
+    once = {"Idempotency-Key": "b1"}
+    answers = [house.send("POST", "/v1/backups", headers=once) for _ in range(2)]
+    assert [answer.json()["folder"] for answer in answers] == ["/backups/20261001T120000Z"] * 2
+    policy = {"toml": "", "effective_from": "2026-11-01T00:00:00Z"}
+    assert house.send("POST", "/v1/policies", json=policy, headers=once).status_code == 409

@@ -91,6 +91,14 @@ def test_an_answer_carries_the_headers_of_a_careful_server(house):
     assert "Access-Control-Allow-Origin" not in headers
 
 
+def test_a_browsers_preflight_is_not_answered(house):
+    """CORS is off: 405, and no header that would let a foreign page read or send anything."""
+    asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    answer = house.send("OPTIONS", "/v1/tenants", headers=asked)
+    assert answer.status_code == 405
+    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+
+
 def test_what_nobody_expected_tells_nothing(house, monkeypatch):
     """500 with the request id; the cause is in the log and not in the answer."""
 
