@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard.bar import filter_bar, words_of_visitor
 from dashboard.page import Page
+from dashboard.palette import palette
 from dashboard.problems import explained
 from dashboard.sign_in import ask_for_key, reader_of_visitor, rights_of, sign_out
 from dashboard.texts import Words
@@ -18,7 +19,11 @@ from dashboard.views import ENTRIES, Entry
 
 ICON: Final = Path(__file__).with_name("mark.svg")
 REFRESH_SECONDS: Final = 30
+# captions, which Streamlit draws too pale to read; and text on a filled button
 STYLE: Final = """<style>
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: MUTED; opacity: 1}
+[data-testid="stBaseButton-primary"] p, [data-testid="stBaseButton-primaryFormSubmit"] p,
+[data-testid="stBaseButton-primaryFormSubmit"] span {color: ON_ACCENT}
 [data-testid="stMetricValue"], [data-testid="stMetricDelta"] {font-variant-numeric: tabular-nums}
 [data-testid="stMetricValue"] {font-size: 1.55rem}
 .block-container {padding: 3.2rem 2rem 2rem; max-width: 1500px}
@@ -35,7 +40,8 @@ h3 {font-size: 1.45rem !important; line-height: 1.35 !important}
 def run() -> None:
     """Sign in, navigate, filter, show."""
     st.set_page_config(page_title="tokentill", page_icon=str(ICON), layout="wide")
-    st.html(STYLE)
+    colours = palette(st.context.theme.type)
+    st.html(STYLE.replace("MUTED", colours.muted).replace("ON_ACCENT", colours.background))
     words = words_of_visitor()
     reader = reader_of_visitor(os.environ)
     with explained(words):
