@@ -56,7 +56,8 @@ bench: $(READY) ## the benchmarks; prints one JSON object
 soak: $(READY) ## 200 kills of a sidecar, half an hour of kills in the demo (ARGS="--minutes N"); exact
 	@$(BIN)/python bench/soak.py $(ARGS)
 
-pictures: browser ## take the pictures of the documentation from a running demo
+pictures: browser ## take the pictures of the documentation: documents, and pages of a running demo
+	@$(BIN)/python docs/pictures/documents.py
 	@$(BIN)/python docs/pictures/take.py $(ARGS)
 
 lock: $(READY) ## write requirements.lock anew from pyproject.toml, keeping the versions that still fit
