@@ -11,6 +11,7 @@ COMMANDS: Final = {
     "roi": "pricing.cli_roi",
     "capacity": "pricing.cli_capacity",
     "costs": "pricing.cli_costs",
+    "work": "pricing.cli_work",
     "cache": "pricing.cli_cache",
     "reconcile": "pricing.cli_reconcile",
     "close": "pricing.cli_close",

@@ -27,7 +27,7 @@ UNATTRIBUTED = "unattributed"  # work without a tenant: an owner of its own
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeWork:
-    """Work of one server for one owner in a window, as node_tenant_daily adds it up.
+    """Work of one server for one owner in a window, as settled requests add it up.
 
     owner: tenant, project or cost centre; None: unattributed. Counts in tokens, times in seconds
     summed over requests that ran side by side. failed: no answer came of it; its cost is a line of

@@ -1,4 +1,4 @@
-"""What servers did in a window, from the roll-ups: whose work, which shapes, how fast."""
+"""What servers did in a window, from the roll-ups: which shapes, how fast."""
 
 from collections.abc import Mapping
 from datetime import time
@@ -7,7 +7,6 @@ import duckdb
 import numpy as np
 
 from metering.windows import Window
-from pricing.cost_chargeback import NodeWork
 from pricing.errors import RequestInvalid
 from pricing.estimates.kappa_regression import Observations
 from pricing.reports.rows import read_rows
@@ -16,27 +15,11 @@ from pricing.slo import Weight
 MEASURES = ("ttft", "tpot", "e2e", "queue")
 
 
-def node_work(cursor: duckdb.DuckDBPyConnection, window: Window) -> list[NodeWork]:
-    """Work of each server by tenant, in whole UTC days (sql/node_work.sql)."""
-    return [
-        NodeWork(
-            node_id=row["node_id"] or "",
-            stage=row["stage"],
-            owner=row["tenant_id"],
-            input_tokens=row["input_tokens"],
-            cached_tokens=row["cached_tokens"],
-            output_tokens=row["output_tokens"],
-            request_seconds=row["request_seconds"],
-        )
-        for row in read_rows(cursor, "node_work", _whole_days(window))
-    ]
-
-
 def prefill_shapes(
     cursor: duckdb.DuckDBPyConnection, window: Window, *, model_id: str
 ) -> Observations:
     """Rows for estimate_kappa: one per day, server and shape class (sql/prefill_shapes.sql)."""
-    rows = read_rows(cursor, "prefill_shapes", _whole_days(window), model_id=model_id)
+    rows = read_rows(cursor, "prefill_shapes", whole_days(window), model_id=model_id)
     columns = {
         name: np.array([row[name] for row in rows], dtype=np.float64)
         for name in ("requests", "uncached_tokens", "cached_tokens", "prefill_seconds")
@@ -68,7 +51,7 @@ def latency_histogram(
     return {row["bucket"]: Weight(row["requests"], row["output_tokens"]) for row in rows}
 
 
-def _whole_days(window: Window) -> Window:
+def whole_days(window: Window) -> Window:
     """The window, if it is cut at UTC midnights: the roll-up knows no smaller part of a day."""
     if any(at.time() != time(0) for at in (window.start_at, window.end_at)):
         raise RequestInvalid(

@@ -174,6 +174,7 @@ def test_assumptions_that_cannot_be_are_refused(pair, change, words):
         "/v1/economics/cache",
         "/v1/economics/contexts",
         "/v1/chargeback/costs",
+        "/v1/chargeback/work",
         "/v1/slo",
         "/v1/roi/cases",
     ],

@@ -1,17 +1,14 @@
 """What servers did, read from the roll-ups of an in-memory store."""
 
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 
 import pytest
 
 from metering.store.connect import open_store
 from metering.windows import Window
-from pricing.cost_chargeback import NodeCost, NodeWork, chargeback_of_cost
-from pricing.cost_shares import amounts_by_owner
 from pricing.errors import RequestInvalid
 from pricing.estimates.kappa_regression import estimate_kappa
-from pricing.reports.server_work import latency_histogram, node_work, prefill_shapes
+from pricing.reports.server_work import latency_histogram, prefill_shapes
 from pricing.slo import Weight
 
 DAY = Window(datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 10, 2, tzinfo=UTC))
@@ -23,27 +20,6 @@ def cursor():
     store = open_store(None)
     yield store.cursor()
     store.close()
-
-
-def test_work_by_tenant_within_the_days(cursor):
-    """Two projects of a tenant are one owner; the next day is outside; NULL stays its own."""
-    cursor.execute("""INSERT INTO node_tenant_daily VALUES
-        ('2026-10-01', 'p1', 'prefill', 't1', 'a', 'm', 1, 100, 50, 1, 0, 0.5, 0),
-        ('2026-10-01', 'p1', 'prefill', 't1', 'b', 'm', 1, 10, 0, 1, 0, 0.25, 0),
-        ('2026-10-01', 'p1', 'prefill', NULL, NULL, 'm', 1, 60, 0, 1, 0, 0.5, 0),
-        ('2026-10-02', 'p1', 'prefill', 't1', 'a', 'm', 1, 7, 0, 1, 0, 0.5, 0)""")
-    work = node_work(cursor, DAY)
-    assert work[0] == NodeWork(
-        node_id="p1",
-        stage="prefill",
-        owner="t1",
-        input_tokens=110,
-        cached_tokens=50,
-        output_tokens=2,
-        request_seconds=0.75,
-    )
-    lines = chargeback_of_cost({"p1": NodeCost(cost=Decimal(12))}, work, kappa=0)
-    assert amounts_by_owner(lines["p1"]) == {"t1": 6, "unattributed": 6}
 
 
 def test_kappa_from_the_shape_classes(cursor):
@@ -77,7 +53,7 @@ def test_a_part_of_a_day_is_refused(cursor):
     """The daily roll-up knows no hours; the message says what to ask for."""
     noon = Window(DAY.start_at, DAY.end_at + timedelta(hours=12))
     with pytest.raises(RequestInvalid, match="midnight UTC"):
-        node_work(cursor, noon)
+        prefill_shapes(cursor, noon, model_id="m")
 
 
 def test_an_unknown_measure_is_refused(cursor):

@@ -151,6 +151,13 @@ def test_jobs(house):
         assert ask(house, "job", "list") == []
 
 
+def test_whose_work_it_was(house):
+    """Tenant n did n + 1 million tokens of input and all of it was delivered, on either way."""
+    rows = ask(house, "work", "2026-06")["work"]
+    assert [row["delivered_tokens"] for row in rows] == [n * 1_000_000 for n in range(1, 7)]
+    assert all(row["rest_tokens"] == 0 for row in rows)
+
+
 def test_a_closed_month_rated_anew(house):
     """The price did not change: nothing to correct, on either way."""
     found = ask(house, "rerate", "2026-06", "--reason", "checked", "--trial")
