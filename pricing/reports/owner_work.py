@@ -17,6 +17,7 @@ from metering.windows import Window
 from pricing.cost_chargeback import NodeWork
 from pricing.formula import Exact
 from pricing.instances import Instances
+from pricing.policy import SET_ASIDE
 from pricing.reports.rows import read_rows
 
 PARTS = DELIVERED, FAILED = ("delivered", "failed")
@@ -88,7 +89,7 @@ def _work(
     cursor: duckdb.DuckDBPyConnection, window: Window, name: str, *, by: Owner, kappa: Exact
 ) -> dict[str, list[NodeWork]]:
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in read_rows(cursor, name, window):
+    for row in read_rows(cursor, name, window, set_aside=SET_ASIDE):
         rows[row["node_id"] or ""].append(row)
     seconds = {
         row["node_id"] or "": (row["prefill_seconds"], row["decode_seconds"])

@@ -11,6 +11,7 @@ from typing import Any, Final
 import duckdb
 
 from metering.windows import Window
+from pricing.policy import SET_ASIDE
 from pricing.reports.owner_work import PARTS
 from pricing.reports.rows import read_rows
 from pricing.reports.server_work import whole_days
@@ -81,7 +82,7 @@ def tenant_work(
     for row in read_rows(cursor, "waiting_work", days):
         waiting = work_tokens(row["stage"], row["input_tokens"], row["output_tokens"])
         facts(row)["waiting_tokens"] = waiting
-    for row in read_rows(cursor, "owner_work", days):
+    for row in read_rows(cursor, "owner_work", days, set_aside=SET_ASIDE):
         if row["stage"] != GATEWAY:
             _add_settled(facts(row), row)
     rows = (TenantWork(**found[key]) for key in sorted(found, key=lambda k: [n or "" for n in k]))

@@ -1,6 +1,7 @@
 -- node_tokens: tokens of each server that came to an answer, and those that did not
 -- grain:  node_id, stage
 -- units:  tokens
+-- $set_aside: the reason of answers that a gateway bills; they came, so their work is delivered
 -- window: bucket start in [$start_at, $end_at), by billing instant
 WITH line AS (
     SELECT
@@ -8,7 +9,7 @@ WITH line AS (
         uncached_tokens + cache_write_tokens + cache_write_1h_tokens + unsplit_tokens AS fresh,
         cached_tokens + cached_explicit_tokens                                        AS hit,
         output_tokens + reasoning_tokens                                              AS written,
-        disposition IN ('cost', 'undelivered')                                        AS failed
+        disposition = 'undelivered' OR (disposition = 'cost' AND reason IS DISTINCT FROM $set_aside) AS failed
     FROM node_hourly
     WHERE hour_start_at >= $start_at AND hour_start_at < $end_at AND disposition <> 'work'
 )

@@ -1,11 +1,12 @@
 -- owner_work: whose settled requests each server worked on, delivered and failed apart
 -- grain:  node_id, stage, tenant_id, project_id, cost_centre_id
 -- units:  tokens; owners as they were settled, cost centres as dated in the ledger
+-- $set_aside: the reason of answers that a gateway bills; they came, so their work is delivered
 -- window: billing instant in [$start_at, $end_at)
 WITH part AS (
     SELECT
         input_node_id AS node_id, input_stage AS stage, tenant_id, project_id, cost_centre_id,
-        disposition IN ('cost', 'undelivered') AS failed,
+        disposition = 'undelivered' OR (disposition = 'cost' AND reason IS DISTINCT FROM $set_aside) AS failed,
         sign * (uncached_tokens + cache_write_tokens + cache_write_1h_tokens + unsplit_tokens) AS uncached,
         sign * (cached_tokens + cached_explicit_tokens) AS cached,
         0                                               AS output
@@ -14,7 +15,7 @@ WITH part AS (
     UNION ALL
     SELECT
         output_node_id, output_stage, tenant_id, project_id, cost_centre_id,
-        disposition IN ('cost', 'undelivered'),
+        disposition = 'undelivered' OR (disposition = 'cost' AND reason IS DISTINCT FROM $set_aside),
         0, 0, sign * (output_tokens + reasoning_tokens)
     FROM request
     WHERE output_leg_id IS NOT NULL AND billing_at >= $start_at AND billing_at < $end_at

@@ -35,7 +35,9 @@ PER_SECOND = "requests per second"
 class LevelsAsked(WindowQuery):
     """Which window, which latency, and the limit that was promised."""
 
-    measure: Measure = Field("ttft", description="ttft, tpot, e2e or queue; no record of a request tells itl")
+    measure: Measure = Field(
+        "ttft", description="ttft, tpot, e2e or queue; no record of a request tells itl"
+    )
     limit_seconds: Annotated[float, Field(gt=0, le=LIMIT_MAX)] = Field(examples=[6.0])
     also: Measure | None = Field(
         None, description="a second measure that the same requests should meet, such as tpot"

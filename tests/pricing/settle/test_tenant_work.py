@@ -8,6 +8,8 @@ import pytest
 from metering.windows import Window
 from pricing.directory import Directory, KeyOwner
 from pricing.errors import RequestInvalid
+from pricing.policy import Policy
+from pricing.reports.owner_work import Owner, owner_work, whole_work
 from pricing.reports.tenant_work import TenantWork, tenant_work
 from pricing.scope import Scope
 from tests.pricing.settle.legs import NOW, at, decode, fed, leg, prefill, rules
@@ -59,6 +61,19 @@ def test_a_retry_is_failed_work():
     """The first prefill of the key came to no answer: 1,000 of 2,000 tokens."""
     found = work(fed(prefill("p0", finished_at=at(0.5)), prefill("p1"), decode("d")))
     assert split(found["p1", "t-alder"]) == (2000, (1000, 1000, 0, 0))
+
+
+def test_an_answer_that_a_gateway_bills_is_delivered_work():
+    """The engine's answer is set aside as the check: 1,050 tokens that came, none that failed."""
+    used = replace(rules(), policy=Policy(billing_source="gateway"))
+    ids = {"engine_request_id": "rid-1", "tenant_id": None}
+    bill = leg("g", stage="gateway", node_id="gw", engine_request_id="rid-1", finished_at=at(10))
+    till = fed(leg("u", **ids), bill, used=used)
+    found = {key: split(row) for key, row in work(till).items()}
+    assert found["u1", "t-alder"][1][:2] == (1050, 0)
+    shares = owner_work(till.cursor, DAY, by=Owner.TENANT, kappa=0)["u1"]
+    shares += whole_work(till.cursor, DAY, kappa=0)["u1"]
+    assert [sum(s.output_tokens for s in shares if s.failed == lost) for lost in (0, 1)] == [100, 0]
 
 
 def test_a_half_waits_until_the_late_one_comes():
