@@ -85,7 +85,7 @@ def _flags(host: str, port: int, sign_in: Path | None) -> list[str]:
     return [
         f"--server.address={host}",
         f"--server.port={port}",
-        f"--secrets.files={sign_in or os.devnull}",
+        *([f"--secrets.files={sign_in}"] if sign_in else []),
         "--server.headless=true",
         "--server.enableXsrfProtection=true",
         "--server.fileWatcherType=none",

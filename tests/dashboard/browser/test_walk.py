@@ -42,7 +42,8 @@ def step(tab, chance):
     """Click something; whether it could be clicked."""
     if chance.random() < 0.2 and tab.locator(CANVAS).count():
         place = tab.locator(CANVAS).nth(chance.randrange(tab.locator(CANVAS).count()))
-        box = place.bounding_box()
+        if (box := place.bounding_box()) is None:
+            return False
         spot = {
             axis: chance.random() * box[size] for axis, size in (("x", "width"), ("y", "height"))
         }

@@ -1,0 +1,194 @@
+"""The dashboard over a large store, in a browser: first paint, a filter change, memory of reruns.
+
+    python bench/dashboard.py [--requests 10000000] [--rounds 10] [--reruns 1000]
+
+A month of requests is made inside the store; `tokentill serve`, `tokentill dashboard` and Debian's
+Chromium run as processes of their own. Prints one JSON object:
+
+- first_paint: seconds from the address to the headline and every chart, of a warm server whose
+  cached answers have run out, by page
+- filter_change: seconds from the choice of another tenant to the changed headline; no answer for
+  that tenant is cached
+- memory: resident MiB of the dashboard's process after the first 10 % of the reruns and after all
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import httpx
+from playwright.sync_api import Page, sync_playwright
+
+from bench.end_to_end import Server
+from bench.month import JUNE as MONTH
+from bench.month import KEYS
+from bench.reads import fill
+from pricing.books.toml_book import read_book, write_book
+from pricing.ledger.connect import Ledger
+from pricing.ledger.price_books import add_revision
+from pricing.ledger.tables import BookState
+
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
+SWITCHES: Final = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+JUNE: Final = "window=custom&from=2026-06-01&to=2026-06-30"
+CACHED_SECONDS: Final = 16  # dashboard/reads.py keeps an answer 15 s
+PAGES: Final = {"overview": 3, "servers": 2, "tenants": 0, "invoices": 0}  # page → its charts
+WALKED: Final = ("servers", "tenants", "overview")
+WAIT_MILLISECONDS: Final = 120_000
+HEAD: Final = 'book = "bench"\ncurrency = "CNY"\ntimezone = "UTC"\n'
+PRICE: Final = """[[price]]
+model = "{model}"
+effective_from = 2020-01-01T00:00:00Z
+per_million_tokens = {{ input = "8", cached_input = "2", output = "28" }}
+"""
+DRAWN: Final = """charts =>
+    document.querySelector("[data-testid=stMain] h3")
+    && document.querySelectorAll("[data-testid=stVegaLiteChart] :is(canvas, svg)").length >= charts
+    && !document.querySelector("[data-testid=stSkeleton]")"""
+OTHER: Final = """before => {
+    const found = document.querySelector("[data-testid=stMain] h3");
+    return found && found.innerText !== before;
+}"""
+
+
+def publish(home: Path) -> None:
+    """The book by which bench/month.py rated: the server finds nothing to rate anew."""
+    prices = [PRICE.format(model=key.entry) for key in KEYS.values()]
+    book = read_book(HEAD + "".join(prices), name_of_file="book.toml")
+    ledger = Ledger(f"sqlite:///{home / 'ledger.sqlite'}")
+    with ledger.write(actor="bench", at=MONTH.start_at) as change:
+        text, state = write_book(book), BookState.PUBLISHED
+        add_revision(change, book.name, toml_text=text, currency=book.currency, state=state)
+    ledger.close()
+
+
+@contextmanager
+def dashboard(server: Server) -> Iterator[tuple[str, int]]:
+    """(address, process id) of a dashboard whose visitors act with the operator's key."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    key = str(server.api.headers["Authorization"]).removeprefix("Bearer ")
+    told = {"TOKENTILL_API_URL": str(server.api.base_url), "TOKENTILL_API_KEY": key}
+    command = [sys.executable, "-m", "tokentill", "dashboard", "--port", str(port)]
+    process = subprocess.Popen(command, env={**os.environ, **told}, stdout=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while not _answers(f"{url}/_stcore/health"):
+            time.sleep(0.2)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8")
+        yield url, int(children.split()[0])
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url).is_success
+    except httpx.TransportError:
+        return False
+
+
+def resident_mebibytes(process_id: int) -> float:
+    """What the process holds in memory."""
+    status = Path(f"/proc/{process_id}/status").read_text("utf-8")
+    (kibibytes,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
+    return round(int(kibibytes) / 1024, 1)
+
+
+def first_paint(tab: Page, url: str, page: str) -> float:
+    """Seconds until the page of June is drawn."""
+    begun = time.perf_counter()
+    tab.goto(f"{url}/{page}?{JUNE}", wait_until="commit")
+    tab.wait_for_function(DRAWN, arg=PAGES[page], timeout=WAIT_MILLISECONDS)
+    return time.perf_counter() - begun
+
+
+def filter_change(tab: Page, place: int) -> float:
+    """Seconds from the choice of the tenant at `place` until the headline is another one."""
+    before = tab.locator("[data-testid=stMain] h3").first.inner_text()
+    tab.get_by_role("combobox", name="Tenant").click()
+    option = tab.get_by_role("option").nth(place)
+    option.wait_for()
+    begun = time.perf_counter()
+    option.click()
+    tab.wait_for_function(OTHER, arg=before, timeout=WAIT_MILLISECONDS)
+    return time.perf_counter() - begun
+
+
+def rerun(tab: Page, count: int) -> None:
+    """As many runs, page after page."""
+    for number in range(count):
+        page = WALKED[number % len(WALKED)]
+        before = tab.locator("[data-testid=stMain] h3").first.inner_text()
+        tab.locator(f'[data-testid=stSidebarNavLink][href$="/{page}"]').click()
+        tab.wait_for_function(OTHER, arg=before, timeout=WAIT_MILLISECONDS)
+
+
+def figures(seconds: list[float]) -> dict[str, float]:
+    """Median and worst."""
+    return {"median_seconds": round(median(seconds), 3), "max_seconds": round(max(seconds), 3)}
+
+
+def measure(server: Server, asked: argparse.Namespace) -> dict[str, Any]:
+    """Paint, change, rerun."""
+    with dashboard(server) as (url, process_id), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=next(filter(None, map(shutil.which, BROWSERS))), args=list(SWITCHES)
+        )
+        tab = browser.new_context(locale="en-GB").new_page()
+        paints: dict[str, list[float]] = {page: [] for page in PAGES}
+        for page in PAGES:  # once, so that everything is warm
+            first_paint(tab, url, page)
+        for _ in range(max(asked.rounds // 2, 1)):
+            for page, spent in paints.items():
+                time.sleep(CACHED_SECONDS)
+                spent.append(first_paint(tab, url, page))
+        first_paint(tab, url, "overview")
+        changes = [filter_change(tab, place) for place in range(1, asked.rounds + 1)]
+        first_paint(tab, url, "overview")
+        warm = asked.reruns // 10
+        rerun(tab, warm)
+        start = resident_mebibytes(process_id)
+        rerun(tab, asked.reruns - warm)
+        return {
+            "first_paint": {page: figures(spent) for page, spent in paints.items()},
+            "filter_change": figures(changes),
+            "memory": {"start_mib": start, "end_mib": resident_mebibytes(process_id)},
+        }
+
+
+def main() -> None:
+    """Fill, serve, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--reruns", type=int, default=1_000)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        fill(folder / "home", requests=asked.requests, invoices=1_000)
+        publish(folder / "home")
+        server = Server(folder)
+        try:
+            found = measure(server, asked)
+        finally:
+            server.stop()
+    json.dump(vars(asked) | found, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main()
