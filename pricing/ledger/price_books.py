@@ -13,6 +13,7 @@ from pricing.ledger.tables import BookState, book_revision
 from pricing.scope import Scope
 
 ORDER = tuple(BookState)  # a state moves forward only
+REVISION_MAX = 2**31 - 1  # the most that the column holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +133,10 @@ def next_publication(connection: Connection, after: datetime) -> datetime | None
 
 
 def get_revision(connection: Connection, book: str, *, revision: int) -> BookRevision:
-    """One revision. Raises NotFound."""
+    """One revision. Raises NotFound, also for a number that the column could not hold."""
+    asked = revision if 1 <= revision <= REVISION_MAX else 0  # no book has a revision 0
     query = all_of(book_revision, Scope.house()).where(
-        book_revision.c.book == book, book_revision.c.revision == revision
+        book_revision.c.book == book, book_revision.c.revision == asked
     )
     return fetch_one(connection, query, BookRevision, what=f"revision {revision} of {book!r}")
 

@@ -29,6 +29,13 @@ def rerate(house):
     cursor.close()
 
 
+@pytest.mark.parametrize("revision", [0, -1, 2**31, 10**30])
+def test_a_revision_that_no_column_holds_is_none(house, revision):
+    """404 as for any other that is not there; 2**31 is more than an INTEGER's most."""
+    for path in (f"/v1/prices/list-cny/{revision}", f"/v1/prices/list-cny/{revision}/effects"):
+        assert house.get(path).status_code == 404
+
+
 def test_a_second_person_reviews_before_a_book_is_published(house):
     """Draft by one key, review by another, then published: by either of them."""
     require_review(house)
