@@ -65,3 +65,8 @@ def test_xlsx_is_exact_and_holds_no_formula():
     assert cells[0][:3] == ["a", 9.995, "9007199254740993"]
     assert cells[1][:2] == ["=1+1", "12345678901234567890.123456789"]
     assert sheet["A3"].data_type == "s"
+
+
+def test_the_same_rows_are_the_same_file():
+    """A page that draws itself anew keeps the files that somebody is about to fetch."""
+    assert as_xlsx(ROWS, COLUMNS) == as_xlsx(ROWS, COLUMNS)
