@@ -53,7 +53,7 @@ lint: $(READY) ## format, lint and types, without running anything
 bench: $(READY) ## the benchmarks; prints one JSON object
 	@$(BIN)/python bench/run.py $(ARGS)
 
-soak: $(READY) ## 200 kills of a sidecar, half an hour of kills in the demo (ARGS="--minutes N"); exact
+soak: browser ## 200 kills of a sidecar, 500 clicks, half an hour of kills in the demo (ARGS="--minutes N"); exact
 	@$(BIN)/python bench/soak.py $(ARGS)
 
 pictures: browser ## take the pictures of the documentation: documents, and pages of a running demo
