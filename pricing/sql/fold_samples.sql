@@ -1,6 +1,7 @@
 -- fold_samples: raw node samples → node_sample_hourly
 -- grain:  UTC hour, node, source, stage, pool
 -- window: sampled_at in [$start_at, $end_at), whole hours that are over; each hour is folded once
+-- an engine that serves several models is sampled once for each of them
 -- counters: a decrease, or another epoch, is a restart: the counter then counts from 0
 -- energy: the counter's increase, else power × time to the next sample of the hour (at most 300 s)
 -- the row before the window gives the first delta of its first hour
@@ -23,7 +24,7 @@ WITH ordered AS (
     FROM node_sample
     WHERE sampled_at >= $start_at - INTERVAL 1 HOUR
       AND sampled_at < $end_at
-    WINDOW w AS (PARTITION BY node_id, source ORDER BY sampled_at)
+    WINDOW w AS (PARTITION BY node_id, source, model_id ORDER BY sampled_at)
 ),
 delta AS (
     SELECT
