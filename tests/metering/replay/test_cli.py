@@ -154,7 +154,7 @@ def test_a_full_disk_is_told(root: Path, tmp_path: Path):
 
 
 def test_an_idle_server_runs_and_serves_nothing(root: Path, tmp_path: Path):
-    """One prefill, one decode, one idle decode server: only its warm-up is in its file; theirs too."""
+    """20 requests and a warm-up a server; the idle one has its warm-up alone."""
     sizes = ("--requests", "20", "--prefill", "1", "--decode", "1", "--idle", "1")
     assert run(root, *sizes, "--out", str(tmp_path)).returncode == 0
     totals = json.loads((tmp_path / "done.json").read_text())
