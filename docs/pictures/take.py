@@ -21,7 +21,7 @@ SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 PICTURES = {  # file → page, locale, charts that it has
     "overview.png": ("", "en-GB", 3),
     "overview.zh.png": ("", "zh-CN", 3),
-    "servers.png": ("servers?window=30d", "en-GB", 1),
+    "servers.png": ("servers?window=30d", "en-GB", 2),
     "cache.png": ("cache?window=30d", "en-GB", 2),
     "roi.png": ("roi?window=30d", "en-GB", 3),
 }

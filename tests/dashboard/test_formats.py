@@ -89,3 +89,10 @@ def test_change_needs_something_to_compare_with():
     assert change(150, 100) == D("0.5")
     assert change(150, 0) is None
     assert change(None, 100) is None
+
+
+def test_axes_speak_the_language():
+    """250,000 is 250k, or 25万; 1.5 × 10⁹ is 1.5B, or 15亿: never the G of SI."""
+    english, chinese = (Formats(language, ZoneInfo("UTC")).axis() for language in ("en", "zh"))
+    assert "datum.value / 1000000000, ',.4~r') + 'B'" in english
+    assert "datum.value / 100000000, ',.4~r') + '亿'" in chinese
