@@ -34,13 +34,18 @@ from sqlalchemy import insert
 
 from bench.end_to_end import BOOK, SENDERS, Server
 from bench.ingest import legs
-from bench.month import JUNE, KEYS, REQUESTS, USAGE_HOURLY
+from bench.month import JUNE, REQUESTS, USAGE_HOURLY
 from metering.store.connect import open_store
 from metering.wire import to_ipc
 from pricing.ledger.connect import Ledger
 from pricing.ledger.invoice_tables import invoice, issuer
+from pricing.ledger.price_books import add_revision
+from pricing.ledger.tables import BookState
 from pricing.ledger.tenants import Tenant, add_tenant
 from pricing.ledger.upgrade import upgrade_ledger, upgrade_usage
+from pricing.price_book import Catalogue, PriceQuery
+from pricing.price_key import PriceKey
+from pricing.runs.ledger_rules import LedgerRules
 from pricing.runs.price_cells import insert_price_keys
 
 INGEST_ROWS = 20_000
@@ -69,6 +74,8 @@ FROM (
 )
 GROUP BY ALL
 """
+MODELS = [f"m{number}" for number in range(8)]  # of the requests of bench/month.py
+PRICES = BOOK + "".join(BOOK[BOOK.index("[[price]]") :].replace("glm-5.2", name) for name in MODELS)
 MONTH = {"start_at": JUNE.start_at.isoformat(), "end_at": JUNE.end_at.isoformat()}
 DAY = {"start_at": "2026-06-10T00:00:00Z", "end_at": "2026-06-11T00:00:00Z"}
 READS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -131,39 +138,45 @@ def ingesting(server: Server, first: int, rate: float | None = None) -> Iterator
 
 
 def fill(home: Path, *, requests: int, invoices: int) -> None:
-    """A home with a month of settled requests and invoices."""
+    """A home with a month of settled requests and invoices, as the published prices would have it.
+
+    Requests at other prices than the book's would be rated anew while the reads are timed.
+    """
     home.mkdir()
-    upgrade_usage(home / "usage.duckdb")
-    store = open_store(home / "usage.duckdb", memory_limit=MEMORY_LIMIT)
-    cursor = store.cursor()
-    insert_price_keys(cursor, KEYS)
-    for sql, values in (
-        (REQUESTS, {"requests": requests, "keys": list(KEYS)}),
-        (USAGE_HOURLY, {}),
-        (NODE_HOURLY, {}),
-    ):
-        cursor.execute(sql, values) if values else cursor.execute(sql)
-    store.close()
     url = f"sqlite:///{home / 'ledger.sqlite'}"
     upgrade_ledger(url)
     ledger = Ledger(url)
     with ledger.write(actor="bench", at=JUNE.end_at) as change:
-        add_tenant(
-            change,
-            Tenant(
-                tenant_id="t7",
-                name="Seven",
-                billing_zone="UTC",
-                currency="CNY",
-                created_at=JUNE.end_at,
-            ),
-        )
+        book = {"toml_text": PRICES, "currency": "CNY", "state": BookState.PUBLISHED}
+        add_revision(change, "bench", **book)
+        named = {"tenant_id": "t7", "name": "Seven", "created_at": JUNE.end_at}
+        add_tenant(change, Tenant(**named, billing_zone="UTC", currency="CNY"))
         seller = {"issuer_id": "house", "legal_name": "House", "created_at": JUNE.end_at}
         change.connection.execute(insert(issuer).prefix_with("OR IGNORE"), seller)
         for start in range(0, invoices, INSERT_ROWS):
             rows = [document(n) for n in range(start, min(start + INSERT_ROWS, invoices))]
             change.connection.execute(insert(invoice), rows)
+    keys = price_keys(LedgerRules(ledger).at(JUNE.end_at).prices.catalogue)
     ledger.close()
+    fill_usage(home / "usage.duckdb", keys, requests)
+
+
+def price_keys(catalogue: Catalogue) -> dict[int, PriceKey]:
+    """What the requests of bench/month.py are priced at, in the order of their models."""
+    quotes = [catalogue.quote(PriceQuery(model_id=name, at=JUNE.start_at)) for name in MODELS]
+    return {quote.price.id: quote.price for quote in quotes if quote.price is not None}
+
+
+def fill_usage(path: Path, keys: dict[int, PriceKey], requests: int) -> None:
+    """The month's requests and their roll-ups."""
+    upgrade_usage(path)
+    store = open_store(path, memory_limit=MEMORY_LIMIT)
+    cursor = store.cursor()
+    insert_price_keys(cursor, keys)
+    cursor.execute(REQUESTS, {"requests": requests, "keys": list(keys)})
+    cursor.execute(USAGE_HOURLY)
+    cursor.execute(NODE_HOURLY)
+    store.close()
 
 
 def document(number: int) -> dict[str, Any]:
@@ -259,7 +272,6 @@ def main() -> None:
         fill(folder / "home", requests=asked.requests, invoices=asked.invoices)
         server = Server(folder)
         try:
-            server.api.post("/v1/prices", json={"toml": BOOK}).raise_for_status()
             figures = measure(server, asked)
         finally:
             server.stop()
