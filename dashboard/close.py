@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.columns import Column
 from dashboard.formats import exact
 from dashboard.page import Page
-from dashboard.reads import ask
+from dashboard.reads import ask, forget
 from dashboard.table import table
 
 Row = dict[str, Any]
@@ -95,7 +95,7 @@ def _form(page: Page, month: str, blockers: dict[str, Row]) -> None:
         return
     body = {"month": month, "accept": accept, "reason": reason.strip()}
     st.session_state[f"closed_{month}"] = page.reader.client().post(ROUTE, body)
-    st.cache_data.clear()
+    forget()
     st.rerun()
 
 

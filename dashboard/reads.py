@@ -3,12 +3,14 @@
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 import streamlit as st
 
+from dashboard.kept import Kept
 from pricing.client import ApiError, Client
 
 CACHE_SECONDS: Final = 15.0
@@ -16,7 +18,8 @@ TIMEOUT_SECONDS: Final = 20.0
 PARALLEL_MAX: Final = 8
 UNAUTHORIZED: Final = 401
 CLIENTS_MAX: Final = 64
-ENTRIES_MAX: Final = 256
+ENTRIES_MAX: Final = 512
+KEPT: Final = Kept(CACHE_SECONDS, ENTRIES_MAX)  # of all visitors: the credential is in the key
 NOT_FOR_THIS_KEY: Final = frozenset({403, 404})  # forbidden, or an older server
 HOUR: Final = {"start_at": "2026-01-01T00:00:00Z", "end_at": "2026-01-01T01:00:00Z"}
 BEFORE: Final = {"before_start_at": "2025-12-31T00:00:00Z", "before_end_at": HOUR["start_at"]}
@@ -67,8 +70,17 @@ class Reader:
         return _client(self.credential, _reader=self)
 
     def read(self, *asks: Ask) -> list[Any]:
-        """Answers in order: Arrow tables of list routes, JSON of others. Raises ApiError."""
-        return _read(self.credential, asks, _reader=self)
+        """Answers in order: Arrow tables of list routes, JSON of others. Raises ApiError.
+
+        What is kept of another page or another filter is not asked for again.
+        """
+        credential, client = self.credential, self.client()
+        found = {each: KEPT.get((credential, each)) for each in asks}
+        missing = [each for each, answer in found.items() if answer is None]
+        for each, answer in zip(missing, _ask_all(client, missing), strict=True):
+            KEPT.put((credential, each), answer)
+            found[each] = answer
+        return [_own(found[each]) for each in asks]
 
     def allowed(self, paths: tuple[str, ...]) -> frozenset[str]:
         """Those of `paths` that the key may read. Raises ApiError for an unknown key."""
@@ -80,21 +92,30 @@ def _client(credential: str, _reader: Reader) -> Client:  # noqa: ARG001 - part 
     return Client(_reader.url, _reader.key, timeout_seconds=TIMEOUT_SECONDS)
 
 
-@st.cache_data(ttl=CACHE_SECONDS, max_entries=ENTRIES_MAX, show_spinner=False)
-def _read(credential: str, asks: tuple[Ask, ...], _reader: Reader) -> list[Any]:  # noqa: ARG001
-    client = _reader.client()
-    if len(asks) == 1:
-        return [_answer(client, asks[0])]
-    with ThreadPoolExecutor(min(PARALLEL_MAX, len(asks))) as pool:
-        return list(pool.map(lambda each: _answer(client, each), asks))
-
-
 @st.cache_data(ttl=60.0, max_entries=ENTRIES_MAX, show_spinner=False)
 def _allowed(credential: str, paths: tuple[str, ...], _reader: Reader) -> frozenset[str]:  # noqa: ARG001
     client = _reader.client()
     with ThreadPoolExecutor(PARALLEL_MAX) as pool:
         answers = list(pool.map(lambda path: _may(client, path), paths))
     return frozenset(path for path, may in zip(paths, answers, strict=True) if may)
+
+
+def forget() -> None:
+    """Ask everything anew: a button has changed something."""
+    KEPT.clear()
+    _allowed.clear()
+
+
+def _ask_all(client: Client, asks: list[Ask]) -> list[Any]:
+    if len(asks) < 2:  # noqa: PLR2004 - one needs no thread
+        return [_answer(client, each) for each in asks]
+    with ThreadPoolExecutor(min(PARALLEL_MAX, len(asks))) as pool:
+        return list(pool.map(lambda each: _answer(client, each), asks))
+
+
+def _own(answer: Any) -> Any:
+    """A page may change what it is given; tables cannot be changed."""
+    return answer if isinstance(answer, pa.Table) else deepcopy(answer)
 
 
 def _may(client: Client, path: str) -> bool:

@@ -11,7 +11,7 @@ from dashboard.close import close_form
 from dashboard.columns import Column, Link
 from dashboard.formats import exact, instant
 from dashboard.page import Page
-from dashboard.reads import ask
+from dashboard.reads import ask, forget
 from dashboard.summary import total
 from dashboard.table import table
 
@@ -128,7 +128,7 @@ def _actions(page: Page, row: Row, path: str) -> None:
         if row["state"] == "draft" and "/v1/audit" in page.rights:
             if st.button(words("invoices.issue"), icon=":material/approval:", type="primary"):
                 page.reader.client().post(f"{path}/issue", {})
-                st.cache_data.clear()
+                forget()
                 st.rerun()
             st.caption(words("invoices.issue_help"))
         if row["issued_at"]:

@@ -13,7 +13,7 @@ from dashboard.foot import foot
 from dashboard.formats import instant
 from dashboard.page import Page, window
 from dashboard.problems import explained
-from dashboard.reads import ask
+from dashboard.reads import ask, forget
 from dashboard.reconciled import reconciliation
 from dashboard.summary import summary
 from dashboard.table import table
@@ -162,6 +162,6 @@ def _discard(page: Page, row: Row) -> None:
 
 
 def _again(text: str) -> None:
-    st.cache_data.clear()
+    forget()
     st.toast(text)
     st.rerun()

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.columns import Column
 from dashboard.foot import formulas
 from dashboard.page import Page
-from dashboard.reads import ask
+from dashboard.reads import ask, forget
 from dashboard.roi_case import case_form
 from dashboard.roi_charts import cash_flows, heat_map, tornado
 from dashboard.table import table
@@ -85,7 +85,7 @@ def _cases(page: Page, case: Row) -> None:
     label = words("roi.save", name=case["name"])
     if may_save and st.button(label, icon=":material/save:"):
         page.reader.client().post(CASES, {"case": case})
-        st.cache_data.clear()
+        forget()
         st.rerun()
     ids = [each["case_id"] for each in saved["items"]]
     if not ids:

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.columns import Column, Link
 from dashboard.formats import instant
 from dashboard.page import Page
-from dashboard.reads import ask
+from dashboard.reads import ask, forget
 from dashboard.table import table
 
 Row = dict[str, Any]
@@ -66,7 +66,7 @@ def _keys(page: Page, rows: list[Row]) -> None:
             _secret(page, made)
         if st.button(words("settings.revoke", name=picked["name"]), icon=":material/block:"):
             page.reader.client().delete(f"/v1/keys/{picked['key_id']}")
-            st.cache_data.clear()
+            forget()
             st.rerun()
 
 
@@ -90,7 +90,7 @@ def _secret(page: Page, made: Row) -> None:
     """Shown once: the API does not keep it."""
     st.success(page.words("settings.secret"))
     st.code(made["secret"], language=None)
-    st.cache_data.clear()
+    forget()
 
 
 def _policies(page: Page, rows: list[Row]) -> None:

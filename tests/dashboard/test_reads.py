@@ -1,5 +1,6 @@
 """Caches: what one credential read, another never sees."""
 
+from dashboard.kept import Kept
 from dashboard.reads import Reader, ask
 from dashboard.sign_in import LISTS
 
@@ -36,3 +37,21 @@ def test_rights_are_what_the_api_grants(house):
 def test_questions_with_the_same_values_are_the_same():
     """The cache finds an answer again whatever the order of the words."""
     assert ask("/v1/usage", a=1, b=[2], c=None) == ask("/v1/usage", b=[2], a=1)
+
+
+def test_answers_are_kept_for_a_while_and_make_room():
+    """15 s and two answers at most: the third puts out the first, time puts out the rest."""
+    now = [0.0]
+    kept = Kept(15.0, 2, clock=lambda: now[0])
+    for name in "abc":
+        kept.put(name, name.upper())
+    assert [kept.get(name) for name in "abc"] == [None, "B", "C"]
+    now[0] = 15.0
+    assert kept.get("c") is None
+
+
+def test_a_page_cannot_change_what_another_is_given(house):
+    """JSON is handed out as a copy."""
+    question, reader = ask("/v1/tenants", rows=False, limit=10), Reader(house.url, house.key)
+    reader.read(question)[0]["items"].clear()
+    assert tenants(reader) == ["t-alder", "t-birch"]
