@@ -74,9 +74,12 @@ def _moved(page: Page, now: Summary, then: Summary) -> str:
     ratios = exact(now.hit_ratio), exact(then.hit_ratio)
     if traffic is None or None in ratios:
         return page.words("headline.stop")
-    return page.words(
-        "headline.moved_up" if traffic >= 0 else "headline.moved_down",
-        traffic=formats.percent(abs(traffic)),
-        before=formats.percent(ratios[1]),
-        after=formats.percent(ratios[0]),
-    )
+    after, before = map(formats.percent, ratios)
+    moved, held = (
+        ("headline.moved_up", "headline.held_up") if traffic >= 0
+        else ("headline.moved_down", "headline.held_down")
+    )  # fmt: skip
+    share = formats.percent(abs(traffic))
+    if after == before:
+        return page.words(held, traffic=share, ratio=after)
+    return page.words(moved, traffic=share, before=before, after=after)
