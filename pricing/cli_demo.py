@@ -12,14 +12,13 @@ import typer
 from rich.console import Console
 
 from pricing.demo.answers import demo_json
-from pricing.demo.children import ChildFailed
+from pricing.demo.children import ENDING, ChildFailed
 from pricing.demo.page import print_page
 from pricing.demo.plan import Prices
 from pricing.demo.run import Demo, Options
 from pricing.money import decimal_from_text
 
 HISTORY_DAYS = 92  # three months: two of them closed or ready to close, one open
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 128 + signal.SIGINT  # exit status of a run that was ended before its tables
 TABLE_COLUMNS = 110
 EXAMPLE = "Example: tokentill demo --once --json --prefill 2 --decode 4"
@@ -32,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 def _interrupt(*_: object) -> None:
     """End as Ctrl-C does. The way out takes seconds: a second signal must not cut it short."""
-    for each in ENDING_SIGNALS:
+    for each in ENDING:
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -90,7 +89,7 @@ def _run(demo: Demo, *, once: bool, as_json: bool) -> None:
     """Show the tables, stay if wanted; whatever ends it, no process is left."""
     console = Console(stderr=as_json)
     console.width = max(console.width, TABLE_COLUMNS)  # an amount is shown with all of its digits
-    for each in ENDING_SIGNALS:
+    for each in ENDING:
         signal.signal(each, _interrupt)
     answers = None
     try:

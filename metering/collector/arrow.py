@@ -22,6 +22,7 @@ def read_arrow(
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BatchUnreadable(f"the body is no valid Arrow IPC stream: {error}") from None
     _check_schema(table.schema, schema, fields)
+    _check_zones(table.schema)
     columns = [
         _column(table, wanted, limits.unpacked_bytes)
         if wanted.name in table.column_names
@@ -53,6 +54,16 @@ def _check_schema(found: pa.Schema, wanted: pa.Schema, fields: tuple[Field, ...]
     missing = sorted({f.name for f in fields if f.required} - set(found.names))
     if missing:
         raise BatchUnreadable(f"required columns are missing: {', '.join(missing)}")
+
+
+def _check_zones(found: pa.Schema) -> None:
+    """pyarrow reads a zone's name at first use, where other bytes than UTF-8 are no Arrow error."""
+    for name, kind in zip(found.names, found.types, strict=True):
+        try:
+            if pa.types.is_timestamp(kind):
+                _ = kind.tz
+        except UnicodeDecodeError:
+            raise BatchUnreadable(f"column {name}: the time zone's name is not UTF-8") from None
 
 
 def _column(table: pa.Table, wanted: pa.Field, limit_bytes: int) -> pa.ChunkedArray:

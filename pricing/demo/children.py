@@ -4,18 +4,41 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TERM_SECONDS_MAX: Final = 10.0  # from SIGTERM to SIGKILL
 LOG_TAIL_CHARACTERS: Final = 2_000
 
 
 class ChildFailed(RuntimeError):
     """A process of the demo ended by itself."""
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Signals that end the demo wait until the block is over.
+
+    An exception in the middle of Popen would leave a process that nobody knows.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread alone
+        return
+    came: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in ENDING}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 def end_all(children: Sequence["Child"]) -> None:
@@ -39,7 +62,7 @@ class Child:
 
     def start(self) -> None:
         """Start the process, or start it again after it ended."""
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as log, signals_held():
             self.process = subprocess.Popen(  # noqa: S603 - our own command
                 [sys.executable, "-m", "tokentill", *self.arguments],
                 env={**os.environ, **self.environment},

@@ -108,3 +108,11 @@ def test_any_samples_and_rejects(lines: list[dict]) -> None:
     body = "\n".join(json.dumps(line) for line in lines).encode()
     for reader in (partial(decode, reader=sample_batch), partial(decode, reader=reject_batch)):
         assert reader(body, NDJSON).records == len(lines)
+
+
+@pytest.mark.parametrize("name", [b"UTC", b"tenant_id", b"tokentill.schema_version"])
+def test_bytes_of_the_schema_that_are_no_text(name: bytes) -> None:
+    """A zone, a column or a key whose first byte is no UTF-8: refused, in words."""
+    broken = GOOD_ARROW.replace(name, b"\xd5" + name[1:])
+    assert broken != GOOD_ARROW
+    assert decode(broken, ARROW) is None
