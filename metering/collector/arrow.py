@@ -57,7 +57,7 @@ def _check_schema(found: pa.Schema, wanted: pa.Schema, fields: tuple[Field, ...]
 
 
 def _check_zones(found: pa.Schema) -> None:
-    """pyarrow reads a zone's name at first use, where other bytes than UTF-8 are no Arrow error."""
+    """A zone's name is read at its first use, where bytes that are no UTF-8 are no Arrow error."""
     for name, kind in zip(found.names, found.types, strict=True):
         try:
             if pa.types.is_timestamp(kind):
