@@ -30,6 +30,7 @@ from typing import Any, Final
 
 import httpx
 from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import TimeoutError as TooLate
 
 from bench.end_to_end import Server
 from bench.month import JUNE as MONTH
@@ -129,13 +130,17 @@ def filter_change(tab: Page, place: int) -> float:
     return time.perf_counter() - begun
 
 
-def rerun(tab: Page, count: int) -> None:
-    """As many runs, page after page."""
-    for number in range(count):
+def rerun(tab: Page, numbers: range) -> None:
+    """A run each, page after page."""
+    for number in numbers:
         page = WALKED[number % len(WALKED)]
         before = tab.locator("[data-testid=stMain] h3").first.inner_text()
         tab.locator(f'[data-testid=stSidebarNavLink][href$="/{page}"]').click()
-        tab.wait_for_function(OTHER, arg=before, timeout=WAIT_MILLISECONDS)
+        try:
+            tab.wait_for_function(OTHER, arg=before, timeout=WAIT_MILLISECONDS)
+        except TooLate:
+            said = tab.locator("[data-testid=stMain]").inner_text()
+            raise SystemExit(f"run {number}, {page} after {before!r} shows:\n{said}") from None
 
 
 def figures(seconds: list[float]) -> dict[str, float]:
@@ -161,9 +166,9 @@ def measure(server: Server, asked: argparse.Namespace) -> dict[str, Any]:
         changes = [filter_change(tab, place) for place in range(1, asked.rounds + 1)]
         first_paint(tab, url, "overview")
         warm = asked.reruns // 10
-        rerun(tab, warm)
+        rerun(tab, range(warm))
         start = resident_mebibytes(process_id)
-        rerun(tab, asked.reruns - warm)
+        rerun(tab, range(warm, asked.reruns))
         return {
             "first_paint": {page: figures(spent) for page, spent in paints.items()},
             "filter_change": figures(changes),
