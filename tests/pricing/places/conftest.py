@@ -44,6 +44,7 @@ class S3Server:
         where = ["-dir", str(folder), "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1"]
         flags = [f"-{name}={port}" for name, port in zip(PORTS, ports, strict=True)]
         parts = ["-filer", "-s3", "-s3.config", str(folder / "s3.json"), "-s3.port.iceberg=0"]
+        parts += ["-s3.port.lance=0"]
         small = ["-volume.max=10", "-master.volumeSizeLimitMB=64", "-master.telemetry=false"]
         self.command = [str(Path(sys.executable).parent / "weed"), "server"]
         self.command += [*where, *flags, *parts, *small]
