@@ -12,10 +12,11 @@ from tests.pricing.price_rows import quote, utc
 
 HEADER = 'book = "example"\ncurrency = "CNY"\ntimezone = "Asia/Shanghai"\n'
 ROOT = Path(__file__).resolve().parents[3]
-SECTIONS = re.split(
-    r"^## ", (ROOT / "docs/prices/shapes.md").read_text("utf-8"), flags=re.MULTILINE
-)[1:]
-SAID = [section for section in SECTIONS if "```toml" in section]
+PAGES = {
+    path.stem: path.read_text("utf-8")
+    for path in sorted((ROOT / "docs/prices/shapes").glob("*.md"))
+}
+SAID = {name: page for name, page in PAGES.items() if "```toml" in page}
 
 
 def toml_blocks(text: str) -> list[str]:
@@ -35,9 +36,9 @@ def payments(section: str) -> list[dict[str, str]]:
     return rows
 
 
-@pytest.mark.parametrize("section", SAID, ids=lambda section: section.partition("\n")[0])
+@pytest.mark.parametrize("section", SAID.values(), ids=SAID)
 def test_requests_pay_what_the_table_says(section):
-    """Each row of docs/prices/shapes.md, quoted under the section's own example."""
+    """Each row of a page of docs/prices/shapes, quoted under the page's own example."""
     (text,) = toml_blocks(section)
     book, rows = read_book(HEADER + text), payments(section)
     assert rows
