@@ -19,6 +19,7 @@ from dashboard.table import table
 Row = dict[str, Any]
 LINES: Final = {
     "input": "story.input", "uncached_input": "story.input", "cached_input": "story.cached_input",
+    "cached": "story.cached_input",
     "cached_explicit": "story.cached_explicit", "cache_write": "story.cache_write",
     "cache_write_1h": "story.cache_write_1h", "output": "story.output",
     "reasoning": "story.reasoning",

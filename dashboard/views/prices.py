@@ -11,6 +11,7 @@ from dashboard.columns import Column, Link
 from dashboard.formats import exact, instant
 from dashboard.page import Page
 from dashboard.reads import ask
+from dashboard.story import LINES
 from dashboard.table import table
 from dashboard.whatif import what_if
 
@@ -102,7 +103,7 @@ def _answer(page: Page, found: Row, sizes: dict[str, int]) -> None:
         words("prices.per_million")
         + ": "
         + " · ".join(
-            f"{name.replace('_', ' ')} {formats.money_exact(value, found['currency'])}"
+            f"{words(LINES[name])} {formats.money_exact(value, found['currency'])}"
             for name, value in unit.items()
         )
     )
