@@ -6,18 +6,20 @@ difference to the exact sum is stored. Nothing is spread over lines, so each can
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
+from itertools import product
 from typing import Any, Final
 
 from pricing.money import exact_arithmetic, exact_sum, plain, to_invoice_amount, token_charge
 from pricing.price_key import PriceKey
 from pricing.rating import Lines, charges
 
-NAMING: Final = ("entry", "context_tier", "band", "service_tier", "region", "contract")
+RULES: Final = ("context_tier", "band", "service_tier", "region", "contract")
+NAMING: Final = ("entry", *RULES)
 
 
 class LineKind(StrEnum):
@@ -138,7 +140,43 @@ def usage_lines(sums: Iterable[PricedSum], month: date, currency: str) -> list[I
     lines = [
         _line(key, tokens, prices[key[3]], currency) for key, tokens in gathered.items() if tokens
     ]
-    return sorted(lines, key=_order)
+    return set_off(lines, currency)
+
+
+def set_off(lines: Iterable[InvoiceLine], currency: str) -> list[InvoiceLine]:
+    """The lines in order, without what a re-rate takes back and charges at the same unit price.
+
+    It writes requests anew as a whole, also where only one of their prices changed. Tokens of one
+    served month, model and line cancel, those priced by the same rules first; the exact sum stays.
+    """
+    kept: list[InvoiceLine] = []
+    alike: dict[tuple[Any, ...], list[InvoiceLine]] = {}
+    for line in sorted(lines, key=_order):
+        if line.kind == LineKind.RERATE:
+            what = (line.service_month, line.model_id, line.line, line.unit_price)
+            alike.setdefault(what, []).append(line)
+        else:
+            kept.append(line)
+    for same in alike.values():
+        kept += _changed(same, currency)
+    return sorted(kept, key=_order)
+
+
+def _changed(lines: Sequence[InvoiceLine], currency: str) -> Iterator[InvoiceLine]:
+    """What stays of lines at one unit price: either given back or charged."""
+    left = [line.tokens for line in lines]
+    back = [n for n, tokens in enumerate(left) if tokens < 0]
+    anew = [n for n, tokens in enumerate(left) if tokens > 0]
+    rules = [[getattr(line, name) for name in RULES] for line in lines]
+    for old, new in sorted(product(back, anew), key=lambda pair: rules[pair[0]] != rules[pair[1]]):
+        both = min(-left[old], left[new])
+        left[old] += both
+        left[new] -= both
+    return (
+        _of_tokens(line, tokens, currency)
+        for line, tokens in zip(lines, left, strict=True)
+        if tokens
+    )
 
 
 def _kind(each: PricedSum) -> LineKind:
@@ -245,6 +283,13 @@ def _line(key: tuple[Any, ...], tokens: int, price: PriceKey, currency: str) -> 
         price_key=price_id,
         **{name: getattr(price, name) for name in NAMING},
     )
+
+
+def _of_tokens(line: InvoiceLine, tokens: int, currency: str) -> InvoiceLine:
+    """The line for so many tokens at its unit price."""
+    amount = token_charge(tokens, line.unit_price or Decimal(0))
+    rounded = to_invoice_amount(amount, currency)
+    return replace(line, tokens=tokens, amount=amount, rounded_amount=rounded)
 
 
 LINE_FIELDS: Final = tuple(each.name for each in fields(InvoiceLine))

@@ -9,7 +9,7 @@ import duckdb
 from sqlalchemy import Connection
 
 from pricing.hash_chain import Link, faults
-from pricing.invoices import Digest, InvoiceLine, PricedSum, usage_lines
+from pricing.invoices import Digest, InvoiceLine, PricedSum, set_off, usage_lines
 from pricing.ledger.billed_lines import METERED, billed_lines
 from pricing.ledger.documents import every_document
 from pricing.ledger.invoice_tables import DocumentKind
@@ -152,7 +152,8 @@ def _line_faults(
     found: Invoice, lines: Sequence[InvoiceLine], sums: Sequence[PricedSum]
 ) -> Iterator[str]:
     again = usage_lines(sums, found.month, found.currency)
-    own = [unpointed(line) for line in lines if line.kind in METERED]
+    metered = [unpointed(line) for line in lines if line.kind in METERED]
+    own = set_off(metered, found.currency)  # older documents hold what cancels
     if len(own) != len(again):
         yield f"{len(own)} lines of usage, {len(again)} from the requests"
     for position, (line, other) in enumerate(zip(own, again, strict=False), start=1):

@@ -13,6 +13,7 @@ from pricing.invoices import (
     annex,
     credit_lines,
     dispute_line,
+    set_off,
     sha256_of,
     totals,
     usage_lines,
@@ -99,6 +100,43 @@ def test_what_sums_to_nothing_makes_no_line():
     assert usage_lines(sums, JUNE, "CNY") == []
 
 
+def rerated(tokens, **change):
+    """A sum of May that a re-rate took back (below 0) or charged."""
+    return summed(tokens, corrects_month=MAY, is_rerate=True, **change)
+
+
+def told(sums):
+    """(line, tokens, unit price, tier) of each line."""
+    lines = usage_lines(sums, JUNE, "CNY")
+    return [(each.line, each.tokens, each.unit_price, each.context_tier) for each in lines]
+
+
+def test_a_re_rate_shows_the_price_that_changed():
+    """Input 1.50 → 1.20; output stays at 2.00 and is no line, though the entry has another name."""
+    new = price(input_price=Decimal("1.20"), entry="m@2026-05-01")
+    sums = [
+        rerated(Lines(uncached=-5, output=-3)),
+        rerated(Lines(uncached=5, output=3), price=new),
+    ]
+    assert told(sums) == [
+        ("input", -5, Decimal("1.50"), None),
+        ("input", 5, Decimal("1.20"), None),
+    ]
+
+
+def test_of_a_re_rate_at_one_price_the_rest_stays():
+    """3 back at 2.00, 4 anew: 1 more. A tier that moved to 2.00 meets what its price gave back."""
+    tier = price(context_tier=">10")
+    sums = [
+        rerated(Lines(output=-3)),
+        rerated(Lines(output=-2), price=tier),
+        rerated(Lines(output=4), price=price(entry="m@2026-05-01")),
+        rerated(Lines(output=2), price=price(context_tier=">10", entry="m@2026-05-01")),
+    ]
+    assert told(sums) == [("output", 1, Decimal("2.00"), None)]
+    assert told(sums[:3]) == [("output", -1, Decimal("2.00"), ">10")]
+
+
 def test_two_cached_prices_are_two_lines():
     """Explicit hits at another price must not hide in the implicit ones' line."""
     own = price(cached_explicit_price=Decimal("0.10"))
@@ -135,13 +173,15 @@ counts = st.integers(-(10**12), 10**12)
 price_texts = st.decimals(0, 999, places=9)
 sums_of_a_month = st.lists(
     st.builds(
-        lambda tokens, unit, late: summed(
+        lambda tokens, unit, late, is_rerate: summed(
             Lines(uncached=tokens[0], cached=tokens[1], output=tokens[2]),
             price=price(input_price=unit),
             corrects_month=MAY if late else None,
+            is_rerate=late and is_rerate,
         ),
         st.tuples(counts, counts, counts),
         price_texts,
+        st.booleans(),
         st.booleans(),
     ),
     max_size=8,
@@ -156,6 +196,18 @@ def test_an_invoice_and_its_credit_note_are_nothing(sums, rate):
     one, other = (totals(each, "CNY", Decimal(rate)) for each in (lines, credited))
     for name in ("exact", "net", "rounding", "tax", "gross"):
         assert getattr(one, name) + getattr(other, name) == 0, name
+
+
+@given(sums_of_a_month)
+def test_lines_sum_to_their_tokens_and_no_re_rate_goes_both_ways(sums):
+    """Whatever cancels: Σ lines = Σ tokens × price / 10^6, with one sign at each unit price."""
+    lines = usage_lines(sums, JUNE, "CNY")
+    assert totals(lines, "CNY", Decimal(0)).exact == exact_sum(row.amount for row in annex(sums))
+    again = [(x.line, x.unit_price, x.tokens > 0) for x in lines if x.kind == "rerate"]
+    ways = {}
+    for line, unit_price, is_charged in again:
+        assert ways.setdefault((line, unit_price), is_charged) == is_charged
+    assert set_off(lines, "CNY") == lines
 
 
 @given(sums_of_a_month, st.randoms())

@@ -91,6 +91,22 @@ def test_the_lines_say_what_they_correct_and_why(closed):
         assert line.reason == "list of 06-01 came on 07-10"
 
 
+def test_what_stayed_is_no_line(house):
+    """Input 2.00 → 1.60 of 1M tokens; the million at 8.00 of output is neither back nor charged."""
+    house.tenant("t-alder")
+    row = usage("o", "t-alder", "2026-06-10T10:00:00Z", output_tokens=1_000_000)
+    house.feed(row, now="2026-06-30T00:00:00Z")
+    house.close("2026-06", "2026-07-01T01:00:00Z")
+    (change,) = corrected(house, CHEAPER).changes
+    found, lines = july(house)
+    assert [(line.line, line.rounded_amount) for line in lines] == [
+        ("input", Decimal(-2)),
+        ("input", Decimal("1.60")),
+    ]
+    assert found.exact_amount == change.difference == Decimal("-0.4")
+    assert faults(house) == []
+
+
 def test_a_price_that_was_missing_charges_what_was_accepted_as_unpriced(closed):
     """C03 after the close: a million tokens of m-new at 3.00; nothing is given back."""
     closed.feed(
