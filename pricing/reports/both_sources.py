@@ -9,11 +9,18 @@ from pricing.reports.rows import read_rows
 
 
 def read_both_sources(
-    cursor: duckdb.DuckDBPyConnection, window: Window, **scope: Any
+    cursor: duckdb.DuckDBPyConnection,
+    window: Window,
+    *,
+    after_seq: int | None = None,
+    **scope: Any,
 ) -> list[dict[str, Any]]:
     """Rows of both_sources.sql; requests are read only where a gateway bills at all.
 
-    scope: every_tenant and tenant_id, as of pricing/scope.py.
+    after_seq: only what came to closed months after this settle_seq; None: all. scope:
+    every_tenant and tenant_id, as of pricing/scope.py.
     """
     (found,) = read_rows(cursor, "gateway_billed", window)
-    return read_rows(cursor, "both_sources", window, **scope) if found["is_found"] else []
+    if not found["is_found"]:
+        return []
+    return read_rows(cursor, "both_sources", window, after_seq=after_seq, **scope)

@@ -27,10 +27,10 @@ def alder(house):
     return house
 
 
-def feed(house, toml, name, started_at=AT_TEN, **change):
+def feed(house, toml, name, started_at=AT_TEN, now="2026-06-10T12:00:00Z", **change):
     """One record of 2.00 CNY that settles under this policy."""
-    house.till.rules = replace(house.rules.at(time(AT_TEN)), policy=Policy.from_toml(toml))
-    house.till.feed(usage(name, "t-alder", started_at, **change), now=time("2026-06-10T12:00:00Z"))
+    house.till.rules = replace(house.rules.at(time(now)), policy=Policy.from_toml(toml))
+    house.till.feed(usage(name, "t-alder", started_at, **change), now=time(now))
 
 
 def engine(house, toml, **change):
@@ -43,9 +43,9 @@ def gateway(house, toml, **change):
     feed(house, toml, "gateway", **({"pool": "a", "stage": "gateway"} | change))
 
 
-def blockers(house, **order):
-    """(name, hours, amount at stake) of what blocks June."""
-    (tenant,) = house.close("2026-06", CLOSE_AT, **order).tenants
+def blockers(house, month="2026-06", now=CLOSE_AT, **order):
+    """(name, hours, amount at stake) of what blocks the month."""
+    (tenant,) = house.close(month, now, **order).tenants
     return [(each.name, each.count, each.amount_max) for each in tenant.blockers]
 
 
@@ -101,6 +101,31 @@ def test_a_model_of_two_names_is_found_by_the_engines_id(alder):
     gateway(alder, MODEL, **same, started_at="2026-06-10T11:00:01Z")
     engine(alder, MODEL, **same, started_at="2026-06-10T10:59:59Z", model_id="m-river-fp8")
     assert ("t-alder:both_sources", 1, Decimal(2)) in blockers(alder)
+
+
+LATE = {"now": "2026-07-05T00:00:00Z"}
+JULY, AUGUST = ("2026-07", "2026-08-03T00:00:00Z"), ("2026-08", "2026-09-03T00:00:00Z")
+
+
+@pytest.mark.parametrize("order", [(engine, gateway), (gateway, engine)])
+def test_what_comes_after_the_close_is_asked_for_by_the_next(alder, order):
+    """One of the two in June, the other late: July waits, until it is accepted, and only July."""
+    first, late = order
+    first(alder, POOL if first is gateway else "")
+    assert blockers(alder) == []
+    late(alder, POOL if late is gateway else "", **LATE)
+    assert blockers(alder, *JULY) == FOUND
+    assert blockers(alder, *JULY, accept=["t-alder:both_sources"], reason="two requests") == []
+    assert blockers(alder, *AUGUST) == []
+
+
+def test_what_was_accepted_is_not_asked_for_again(alder):
+    """June closed with both; of what comes late only an answer beside another source's waits."""
+    engine(alder, "")
+    gateway(alder, POOL)
+    assert blockers(alder, accept=["t-alder:both_sources"], reason="two requests") == []
+    feed(alder, "", "late", started_at=AT_ELEVEN, pool="a", **LATE)
+    assert blockers(alder, *JULY) == []
 
 
 def test_the_findings_show_both(alder):
