@@ -42,7 +42,7 @@ test-engines: $(READY) ## real vLLM and SGLang on this CPU, metered, billed, rec
 	@$(BIN)/pytest -p no:xdist -o python_files='live_*.py' tests/engines $(ARGS)
 
 audit: $(READY) ## known faults of the locked versions, by pip-audit; needs an advisory service
-	@$(UV) tool run --quiet pip-audit==2.10.1 --require-hashes --disable-pip -r requirements.lock $(ARGS)
+	@$(INDEX) $(BIN)/python tests/house/audit.py $(ARGS)
 
 lint: $(READY) ## format, lint and types, without running anything
 	@echo "· ruff, mypy" >&2

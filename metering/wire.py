@@ -1,6 +1,7 @@
 """The contract as Arrow: schemas and batches (contract.md §1; generated docs: docs/wire.md)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Final
 
@@ -8,10 +9,13 @@ import pyarrow as pa
 
 from metering.usage import LEG_FIELDS, SAMPLE_FIELDS, SCHEMA_VERSION, Field, Kind
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+INSTANT: Final = pa.timestamp("us", tz="UTC")
+SINCE_EPOCH: Final = pa.duration("us")
 ARROW_TYPES: Final[Mapping[Kind, pa.DataType]] = {
     "text": pa.string(),
     "count": pa.int64(),
-    "time": pa.timestamp("us", tz="UTC"),
+    "time": INSTANT,
     "seconds": pa.float64(),
     "ratio": pa.float64(),
     "labels": pa.map_(pa.string(), pa.string()),
@@ -32,19 +36,25 @@ SAMPLE_SCHEMA: Final = _schema(SAMPLE_FIELDS, "node_sample")
 
 def to_batch(rows: Iterable[Mapping[str, Any]], schema: pa.Schema = LEG_SCHEMA) -> pa.RecordBatch:
     """Rows (field name → value; missing fields are NULL) as one Arrow batch of `schema`."""
-    listed = list(rows)
-    columns = [
-        pa.array(_column(listed, name), type=kind)
-        for name, kind in zip(schema.names, schema.types, strict=True)  # read once: they cost
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    columns = map(_array, _columns(list(rows), schema.names), schema.types)
+    return pa.RecordBatch.from_arrays(list(columns), schema=schema)
 
 
-def _column(rows: list[Mapping[str, Any]], name: str) -> list[Any]:
+def _columns(rows: list[Mapping[str, Any]], names: list[str]) -> Iterable[Sequence[Any]]:
+    """The values of each field, in the schema's order."""
     try:
-        return list(map(itemgetter(name), rows))  # as a rule all rows of a batch have the same keys
+        values = list(map(itemgetter(*names), rows))  # as a rule every row has every key
     except KeyError:
-        return [row.get(name) for row in rows]
+        values = [tuple(map(row.get, names)) for row in rows]
+    return zip(*values, strict=True) if rows else [()] * len(names)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """One column. Of an instant Arrow asks the zone, in Python; of a difference nothing."""
+    if kind != INSTANT:
+        return pa.array(values, type=kind)
+    since = [None if at is None else at - EPOCH for at in values]
+    return pa.array(since, type=SINCE_EPOCH).view(INSTANT)
 
 
 def to_ipc(batch: pa.RecordBatch) -> bytes:

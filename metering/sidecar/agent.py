@@ -1,5 +1,6 @@
 """The sidecar: its sources, their lanes, one loop."""
 
+import gc
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -75,6 +76,7 @@ class Agent:
             self.scraper.start()
         while not self.wake.stopping and not self.wake.reloading:
             busy = [self._step(lane) for lane in self.lanes]
+            gc.collect()  # a request that was sent refers to itself, and holds its body
             self._move_watermark()
             self._report()
             if is_changed():

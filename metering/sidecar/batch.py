@@ -3,7 +3,7 @@
 No record stops another one: whatever a parser or Arrow refuses becomes a reject of its own.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -56,12 +56,12 @@ class LegReader:
         self.parse: Parser = PARSERS[source_format]
         self._salvage = SALVAGE.get(source_format, _whole)
 
-    def gather(self, lines: Iterable[Line], into: Gathered) -> None:
+    def gather(self, lines: Sequence[Line], into: Gathered) -> None:
         """Parse `lines` and add what they hold to `into`; `finish` ends it."""
         parse, node, add = self.parse, self.node, into.rows.append
+        into.lines += len(lines)
+        into.bytes += sum(len(record) for record, _, _ in lines)
         for record, position, fault in lines:
-            into.lines += 1
-            into.bytes += len(record)
             if fault:
                 into.rejects.append(self._reject(record, position, "record", fault))
                 continue

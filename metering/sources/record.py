@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from metering.errors import UsageInvalid
 from metering.identity import LabelNames
-from metering.usage import COUNT_MAX, event_id
+from metering.usage import COUNT_MAX, LEG_FIELDS, event_id
 
 Row = dict[str, Any]
 
@@ -27,6 +27,7 @@ SHOWN_CHARACTERS: Final = 80  # of an offending value in a message
 
 _EXACT = Context(prec=400)
 _FRACTION_DIGITS: Final = 6
+_PLACES: Final = tuple(10 ** (_FRACTION_DIGITS - digits) for digits in range(_FRACTION_DIGITS + 1))
 _DIGITS_MAX: Final = 40  # characters of a readable instant; repr() of a double has at most 24
 
 
@@ -51,25 +52,21 @@ class NodeIdentity:
     api_key_label: str = "api_key_id"
     service_tier_label: str | None = None
     label_names: LabelNames = field(init=False, repr=False, compare=False)
+    _row: Row = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names = LabelNames(
             self.tenant_label, self.project_label, self.api_key_label, self.service_tier_label
         )
         object.__setattr__(self, "label_names", names)
+        row: Row = {leg_field.name: None for leg_field in LEG_FIELDS}
+        own = ("stage", "node_id", "pool", "instance_id", "engine", "engine_version", "region")
+        row |= {name: getattr(self, name) for name in (*own, "model_id")}
+        object.__setattr__(self, "_row", row)
 
     def row(self) -> Row:
-        """A row with what the configuration says; the parser adds what the record says."""
-        return {
-            "stage": self.stage,
-            "node_id": self.node_id,
-            "pool": self.pool,
-            "instance_id": self.instance_id,
-            "engine": self.engine,
-            "engine_version": self.engine_version,
-            "model_id": self.model_id,
-            "region": self.region,
-        }
+        """A row with what the configuration says; the parser sets what the record says."""
+        return self._row.copy()
 
 
 class Parser(Protocol):
@@ -112,22 +109,24 @@ def instant(name: str, text: bytes) -> datetime:
 
     Exact: the decimal text never passes through a float.
     """
-    whole, point, fraction = text.partition(b".")
-    if whole.isdigit() and (fraction.isdigit() or not point) and len(text) <= _DIGITS_MAX:
-        seconds = int(whole)
-        microseconds = int(fraction[:_FRACTION_DIGITS].ljust(_FRACTION_DIGITS, b"0"))
-    else:
-        exact = floor_to_microseconds(decimal_seconds(name, text))
-        seconds, microseconds = divmod(exact, MICROSECONDS_PER_SECOND)
+    whole, _, fraction = text[:_DIGITS_MAX].partition(b".")
+    second = _second(whole)
+    if second and fraction.isdigit() and len(text) <= _DIGITS_MAX:
+        cut = fraction[:_FRACTION_DIGITS]
+        return datetime(*second, int(cut) * _PLACES[len(cut)], UTC)  # noqa: DTZ001 - UTC by place
+    exact = floor_to_microseconds(decimal_seconds(name, text))
+    seconds, microseconds = divmod(exact, MICROSECONDS_PER_SECOND)
     if not 0 < seconds <= EPOCH_SECONDS_MAX:
         raise UsageInvalid(name, f"expected seconds since 1970, got {shown(text)}")
-    return datetime(*_second(seconds), microseconds, tzinfo=UTC)
+    return EPOCH + timedelta(0, seconds, microseconds)
 
 
 @lru_cache(maxsize=256)
-def _second(seconds: int) -> tuple[int, int, int, int, int, int]:
-    """Calendar and clock of a UTC second; many requests start or end in the same one."""
-    at = EPOCH + timedelta(0, seconds)
+def _second(digits: bytes) -> tuple[int, int, int, int, int, int] | None:
+    """Calendar and clock of a second since 1970; many requests start or end in the same one."""
+    if not digits.isdigit() or not 0 < int(digits) <= EPOCH_SECONDS_MAX:
+        return None
+    at = EPOCH + timedelta(0, int(digits))
     return at.year, at.month, at.day, at.hour, at.minute, at.second
 
 

@@ -32,52 +32,38 @@ _HEX: Final = "0123456789abcdef"
 def to_row(meta: MetaInfo, parameters: Parameters, node: NodeIdentity) -> Row:
     """The row of one request, without event_id, source and position. Raises UsageInvalid."""
     started, finished, e2e_seconds = _span(meta)
-    owner = _owner(bytes(parameters.custom_labels), node.label_names)
-    prefill, ttft, decode = _phases(meta, parameters, node.stage, e2e_seconds)
     operation = _operation(parameters)
     output_tokens = meta.completion_tokens
     if operation is not _CHAT and output_tokens is None:
         output_tokens = 0
     join_key = _join_key(parameters)
-    group_id, group_size = _group(meta, parameters, join_key, node.stage)
     rid = meta.id or parameters.rid
-    engine_request_id = bounded(rid) if rid else None
-    return {
-        "stage": node.stage,
-        "operation": operation,
-        "engine_request_id": engine_request_id,
-        "join_key": join_key,
-        "client_request_id": engine_request_id if rid and not _is_own_rid(rid) else None,
-        "group_id": group_id,
-        "group_size": group_size,
-        "node_id": node.node_id,
-        "pool": node.pool,
-        "instance_id": node.instance_id,
-        "engine": node.engine or "sglang",
-        "engine_version": node.engine_version,
-        "tenant_id": owner.tenant_id,
-        "project_id": owner.project_id,
-        "api_key_id": owner.api_key_id,
-        "labels": owner.labels,
-        "model_id": _model_id(parameters, node),
-        "started_at": started,
-        "finished_at": finished,
-        "input_tokens": meta.prompt_tokens,
-        "cached_input_tokens": meta.cached_tokens,
-        "cached_by_tier": _by_tier(meta.cached_tokens_details),
-        "output_tokens": output_tokens,
-        "reasoning_tokens": meta.reasoning_tokens,
-        "input_by_class": _by_class(meta),
-        "status": status_of(meta, parameters, generates=operation is _CHAT),
-        "service_tier": owner.service_tier,
-        "region": node.region,
-        "retractions": _retractions(meta),
-        "queue_seconds": meta.queue_time,
-        "prefill_seconds": prefill,
-        "ttft_seconds": ttft,
-        "decode_seconds": decode,
-        "e2e_seconds": e2e_seconds,
-    }
+    row = node.row()
+    row["operation"] = operation
+    if rid:
+        row["engine_request_id"] = engine_request_id = bounded(rid)
+        row["client_request_id"] = None if _is_own_rid(rid) else engine_request_id
+    row["join_key"] = join_key
+    row["group_id"], row["group_size"] = _group(meta, parameters, join_key, node.stage)
+    row["engine"] = node.engine or "sglang"
+    row["tenant_id"], row["project_id"], row["api_key_id"], row["service_tier"], row["labels"] = (
+        _owner(bytes(parameters.custom_labels), node.label_names)
+    )
+    row["model_id"] = _model_id(parameters, node)
+    row["started_at"], row["finished_at"], row["e2e_seconds"] = started, finished, e2e_seconds
+    row["input_tokens"] = meta.prompt_tokens
+    row["cached_input_tokens"] = meta.cached_tokens
+    row["cached_by_tier"] = _by_tier(meta.cached_tokens_details)
+    row["output_tokens"] = output_tokens
+    row["reasoning_tokens"] = meta.reasoning_tokens
+    row["input_by_class"] = _by_class(meta)
+    row["status"] = status_of(meta, parameters, generates=operation is _CHAT)
+    row["retractions"] = _retractions(meta)
+    row["queue_seconds"] = meta.queue_time
+    row["prefill_seconds"], row["ttft_seconds"], row["decode_seconds"] = _phases(
+        meta, parameters, node.stage, e2e_seconds
+    )
+    return row
 
 
 def _owner(labels: bytes, names: LabelNames) -> Owner:
@@ -200,6 +186,8 @@ def _first_given(text: bytes, otherwise: bytes) -> bytes:
 
 def _is_own_rid(rid: str) -> bool:
     """Whether SGLang made the id itself; in a batch it has _i behind it."""
+    if len(rid) == _OWN_RID_LENGTH:
+        return not rid.strip(_HEX)
     head, _, index = rid.partition("_")
     return len(head) == _OWN_RID_LENGTH and not head.strip(_HEX) and (not index or index.isdigit())
 

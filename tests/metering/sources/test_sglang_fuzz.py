@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metering.errors import UsageInvalid
 from metering.sources import sglang_export
-from metering.sources.record import NodeIdentity, Row
+from metering.sources.record import NodeIdentity, Row, identified
 from metering.sources.sglang_meta import to_row
 from metering.sources.sglang_tolerant import read_line
 from metering.usage import COUNT_FIELDS, COUNT_MAX, UsageLeg
@@ -102,9 +102,8 @@ def test_both_readers_agree(shared: Path, stage: str) -> None:
     path = shared / f"data/engines/sglang_{stage}_export.jsonl"
     for record in path.read_bytes().splitlines():
         typed = sglang_export.parse(record, node, "f:0")
-        tolerant = to_row(*read_line(record), node)
-        assert typed is not None
-        assert {name: typed[name] for name in tolerant} == tolerant
+        row = to_row(*read_line(record), node)
+        assert typed == identified(row, sglang_export.FORMAT, record, "f:0")
 
 
 def test_every_cut_of_a_real_line(shared: Path) -> None:
