@@ -15,12 +15,12 @@ import duckdb
 from metering.store.connect import transaction
 from pricing.reports.rows import read_rows
 from pricing.runs.settle import (
-    ROLLUPS_OF_REQUESTS,
     Rules,
     count_rows,
     read_progress,
     register_directory,
     register_policy,
+    roll_up_requests,
     settle_values,
 )
 from pricing.runs.statements import run
@@ -110,8 +110,7 @@ def append_rated(cursor: duckdb.DuckDBPyConnection, values: Mapping[str, Any]) -
     """Append the rows of settled, their roll-ups and the step of the batch number."""
     if count_rows(cursor, "settle_count_settled"):
         run(cursor, "insert_requests")
-        for name in ROLLUPS_OF_REQUESTS:
-            run(cursor, name, values)
+        roll_up_requests(cursor, values)
         run(cursor, "reprice_step", values)
 
 

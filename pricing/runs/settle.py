@@ -18,12 +18,11 @@ from pricing.directory import Directory
 from pricing.policy import Policy
 from pricing.runs.price_cells import PriceCells
 from pricing.runs.settle_odd import Decider, settle_odd_keys
-from pricing.runs.settle_source import add_gateway, choose_sources
+from pricing.runs.settle_source import add_gateway, choose_sources, name_earners
 from pricing.runs.statements import run
 
 REACH_SECONDS: Final = 2 * 3600  # a key is looked up among requests that finished this close
 NODE_FORGOTTEN_AFTER: Final = timedelta(days=7)  # a node unseen this long holds nothing up
-ROLLUPS_OF_REQUESTS: Final = ("rollup_usage_hourly", "rollup_node_lines")
 ROLLUPS_OF_LEGS: Final = (
     "rollup_node_work",
     "rollup_latency",
@@ -137,17 +136,24 @@ def _settle_candidates(
     key_tenants = {key.api_key_id: key.tenant_id for key in rules.directory.keys}
     decider = Decider(policy=rules.policy, expired=values["expired"], key_tenants=key_tenants)
     settle_odd_keys(cursor, decider)
-    choose_sources(cursor, rules.policy)
+    by_gateway = choose_sources(cursor, rules.policy)
     run(cursor, "settle_owned", values)
     rules.prices.register(cursor)
     run(cursor, "settle_settled", values)
     run(cursor, "settle_reversals", values)
+    if by_gateway:
+        name_earners(cursor, values)
     run(cursor, "settle_forget_pending")
     run(cursor, "settle_pending")
     run(cursor, "insert_requests")
-    for name in ROLLUPS_OF_REQUESTS:
-        run(cursor, name, values)
+    roll_up_requests(cursor, values)
     return count_rows(cursor, "settle_count_settled")
+
+
+def roll_up_requests(cursor: duckdb.DuckDBPyConnection, values: Mapping[str, Any]) -> None:
+    """The rows of settled as deltas of who pays and who earned."""
+    for name in ("rollup_usage_hourly", "earned_lines", "rollup_node_lines"):
+        run(cursor, name, values)
 
 
 def settle_values(rules: Rules, now: datetime, settle_seq: int) -> dict[str, Any]:

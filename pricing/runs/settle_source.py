@@ -17,12 +17,19 @@ def add_gateway(
         run(cursor, "settle_add_gateway", {**values, "billing_source": policy.billing_source})
 
 
-def choose_sources(cursor: duckdb.DuckDBPyConnection, policy: Policy) -> None:
-    """Set engine answers aside whose gateway bills; nothing to do where no policy says so."""
+def choose_sources(cursor: duckdb.DuckDBPyConnection, policy: Policy) -> bool:
+    """Set engine answers aside whose gateway bills; False: no policy says so, nothing was done."""
     aside = {"set_aside": SET_ASIDE}
-    if policy.names_gateway or _any_aside(cursor, aside):
-        values = {**aside, "billing_source": policy.billing_source}
-        run(cursor, "settle_source", values)
+    if not (policy.names_gateway or _any_aside(cursor, aside)):
+        return False
+    run(cursor, "settle_source", {**aside, "billing_source": policy.billing_source})
+    return True
+
+
+def name_earners(cursor: duckdb.DuckDBPyConnection, values: Mapping[str, Any]) -> None:
+    """What gateways bill is earned by the servers whose answers were set aside for it."""
+    for name in ("settle_earners", "settle_earned_new", "settle_earned_before"):
+        run(cursor, name, {**values, "set_aside": SET_ASIDE})
 
 
 def _any_aside(cursor: duckdb.DuckDBPyConnection, values: Mapping[str, Any]) -> bool:

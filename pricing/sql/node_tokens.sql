@@ -1,7 +1,8 @@
 -- node_tokens: tokens of each server that came to an answer, and those that did not
 -- grain:  node_id, stage
 -- units:  tokens
--- $set_aside: the reason of answers that a gateway bills; they came, so their work is delivered
+-- $set_aside: the reason of answers that a gateway bills; they came, so their work is delivered, and
+--             the gateway's record of them is no work
 -- window: bucket start in [$start_at, $end_at), by billing instant
 WITH line AS (
     SELECT
@@ -12,6 +13,7 @@ WITH line AS (
         disposition = 'undelivered' OR (disposition = 'cost' AND reason IS DISTINCT FROM $set_aside) AS failed
     FROM node_hourly
     WHERE hour_start_at >= $start_at AND hour_start_at < $end_at AND disposition <> 'work'
+      AND flags & $flag_billed_gateway = 0
 )
 SELECT
     node_id, stage,

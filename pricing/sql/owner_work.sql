@@ -1,7 +1,8 @@
 -- owner_work: whose settled requests each server worked on, delivered and failed apart
 -- grain:  node_id, stage, tenant_id, project_id, cost_centre_id
 -- units:  tokens; owners as they were settled, cost centres as dated in the ledger
--- $set_aside: the reason of answers that a gateway bills; they came, so their work is delivered
+-- $set_aside: the reason of answers that a gateway bills; they came, so their work is delivered, and
+--             the gateway's record of them is no work
 -- window: billing instant in [$start_at, $end_at)
 WITH part AS (
     SELECT
@@ -12,6 +13,7 @@ WITH part AS (
         0                                               AS output
     FROM request
     WHERE input_leg_id IS NOT NULL AND billing_at >= $start_at AND billing_at < $end_at
+      AND flags & $flag_billed_gateway = 0
     UNION ALL
     SELECT
         output_node_id, output_stage, tenant_id, project_id, cost_centre_id,
@@ -19,6 +21,7 @@ WITH part AS (
         0, 0, sign * (output_tokens + reasoning_tokens)
     FROM request
     WHERE output_leg_id IS NOT NULL AND billing_at >= $start_at AND billing_at < $end_at
+      AND flags & $flag_billed_gateway = 0
 )
 SELECT
     node_id, stage, tenant_id, project_id, cost_centre_id,

@@ -1,4 +1,5 @@
--- settle_gateway_owners: whom the gateway names for each candidate → temp table gateway_owner
+-- settle_gateway_owners: whom the gateway names for each candidate, and by which record → temp table
+--                        gateway_owner
 -- grain:  event_id of the engine's leg
 -- joins by the id that the engine saw, within the pool and one hour; if several match, none does
 CREATE OR REPLACE TEMP TABLE gateway_owner AS
@@ -14,6 +15,7 @@ WITH gateway AS (
 SELECT
     c.event_id,
     any_value(c.tenant_id)  AS leg_tenant_id,
+    any_value(g.event_id)   AS gateway_leg_id,
     any_value(g.tenant_id)  AS tenant_id,
     any_value(g.project_id) AS project_id,
     any_value(g.api_key_id) AS api_key_id

@@ -16,7 +16,9 @@ WITH joined AS (
         d.output_tokens                                    AS out,
         coalesce(d.reasoning_tokens, 0)                    AS think,
         i.stage AS input_stage, d.stage AS output_stage,
-        i.node_id AS input_node_id, d.node_id AS output_node_id,
+        -- a gateway is no server: settle_earners.sql says which ones made the answer that it bills
+        CASE WHEN i.stage <> 'gateway' THEN i.node_id END  AS input_node_id,
+        CASE WHEN d.stage <> 'gateway' THEN d.node_id END  AS output_node_id,
         i.started_at AS input_started_at,
         coalesce(d.started_at, i.started_at)               AS started_at,
         coalesce(d.finished_at, i.finished_at)             AS finished_at,

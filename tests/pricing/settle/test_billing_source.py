@@ -2,12 +2,16 @@
 
 import re
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import permutations
 
 import pytest
 
+from pricing.directory import ClosedPeriod, Directory
 from pricing.policy import Policy, PolicyInvalid, deciding_policy
-from tests.pricing.settle.legs import at, decode, fed, leg, prefill, rules
+from pricing.reports.doctor import usage_checks
+from tests.pricing.settle.legs import START, Till, at, decode, fed, leg, prefill, rules
 
 TEXT = """
 [pool.pd-1]
@@ -65,6 +69,63 @@ def test_a_pair_is_set_aside_as_one():
     assert told(till) == [BILLED]
     till.feed(halves[1])
     assert told(till) == [BILLED, ASIDE]
+
+
+def earned(till):
+    """(node, stage, billed amount) of who earned what."""
+    query = (
+        "SELECT node_id, stage, sum(amount) AS amount FROM node_money "
+        "WHERE disposition = 'billed' GROUP BY ALL HAVING amount <> 0 ORDER BY ALL"
+    )
+    return till.cursor.execute(query).fetchall()
+
+
+PREFILL_PART, DECODE_PART = Decimal("0.00128"), Decimal("0.0004")  # C01: 0.0012 + 0.00008; 0.0004
+PAIR = [
+    prefill("p", pool="pd-1"),
+    decode("d", pool="pd-1", engine_request_id="rid-1"),
+]
+
+
+@pytest.mark.parametrize("order", list(permutations([*PAIR, gateway()])))
+def test_the_servers_that_did_the_work_earn_what_the_gateway_bills(order):
+    """Input lines on p1, output lines on d1, whatever comes first; the bill stays the gateway's."""
+    till = fed(*order, used=under(POOL))
+    assert told(till) == [BILLED, ASIDE]
+    assert earned(till) == [("d1", "decode", DECODE_PART), ("p1", "prefill", PREFILL_PART)]
+    assert till.amount() == till.amount("node_money") == till.amount("request_money") == C01
+    assert [each.promise for each in usage_checks(till.cursor) if each.wrong] == []
+
+
+def test_all_in_one_batch_is_the_same():
+    """Nothing has to be taken back: one row of the bill."""
+    till = Till(under(POOL))
+    till.feed(*PAIR, gateway())
+    assert earned(till) == [("d1", "decode", DECODE_PART), ("p1", "prefill", PREFILL_PART)]
+    assert till.rows("count(*)", "request", where="disposition = 'billed'") == [(1,)]
+
+
+def test_a_gateways_record_alone_is_earned_by_no_known_server():
+    """No engine told of it: the money is there, and no gateway has earned it."""
+    assert earned(fed(gateway(), used=under(POOL))) == [(None, "gateway", C01)]
+
+
+@pytest.mark.parametrize("order", list(permutations([engine("u"), engine("v"), gateway()])))
+def test_of_two_answers_under_one_id_none_earns(order):
+    """Which of the two the gateway bills nobody can say, also where the second comes last."""
+    assert earned(fed(*order, used=under(POOL))) == [(None, "gateway", C01)]
+
+
+def test_a_server_known_after_the_close_changes_no_invoice():
+    """Both rows correct the closed month by nothing."""
+    till = fed(gateway(), used=under(POOL))
+    closed = ClosedPeriod("t-alder", date(2026, 6, 1), START, datetime(2026, 7, 1, tzinfo=UTC))
+    till.rules = replace(till.rules, directory=Directory(closed=(closed,)))
+    till.feed(engine())
+    assert earned(till) == [("u1", "unified", C01)]
+    moved = till.rows("sign, adjusts_period, price_key", "request", where="cause = 'earner'")
+    assert [(sign, month) for sign, month, _ in moved] == [(-1, closed.month), (1, closed.month)]
+    assert len({key for *_, key in moved}) == 1
 
 
 def test_a_half_alone_is_set_aside_when_its_time_is_up():
