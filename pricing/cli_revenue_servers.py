@@ -14,7 +14,6 @@ from pricing.client import Client
 from pricing.ledger.servers import every_server
 from pricing.money import plain
 from pricing.reports.revenue_servers import server_rows
-from pricing.reports.usage_report import HOUR, check_edges
 
 UNITS = "T and out in tokens per second, money in the currency of the row"
 
@@ -35,11 +34,10 @@ def servers(
         return list(client.server_revenue(span.start_at, span.end_at))
 
     def locally(house: LocalHouse) -> list[dict[str, Any]]:
-        check_edges(span, [span], HOUR)
         house.settle()
         with house.ledger.read() as connection:
             known = {server.node_id: server for server in every_server(connection)}
-        return server_rows(house.cursor, until_now(span, house.now), known)
+        return server_rows(house.cursor, span, known, passed=until_now(span, house.now))
 
     rows = do("revenue servers", config, by_api, locally)
     for row in rows:

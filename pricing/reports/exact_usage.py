@@ -1,4 +1,4 @@
-"""Usage that may be cut at any instant, though roll-ups are kept by the hour.
+"""Usage, and what servers earned, cut at any instant, though roll-ups are kept by the hour.
 
 Where a window begins or ends inside an hour, the requests of that hour stand for its buckets: they
 may hold usage from both sides, such as that of a tenant of Asia/Kolkata before it was registered.
@@ -15,6 +15,7 @@ from metering.windows import Window
 from pricing.runs.statements import run
 
 HOUR: Final = timedelta(hours=1)
+MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def register_exact_usage(
@@ -26,10 +27,12 @@ def register_exact_usage(
     """
     hours = _cut_hours(windows)
     cursor.register("exact_edge", pa.table({"hour_at": pa.array(hours, pa.timestamp("us"))}))
+    run(cursor, "exact_rows")
     run(cursor, "exact_requests", {"after_seq": corrections_after})
     for hour in hours:
         run(cursor, "exact_requests_hour", {"start_at": hour, "end_at": hour + HOUR})
     run(cursor, "exact_usage")
+    run(cursor, "priced")
     run(cursor, "exact_usage_money")
 
 
@@ -41,7 +44,26 @@ def register_window_usage(cursor: duckdb.DuckDBPyConnection, window: Window) -> 
         run(cursor, "exact_usage_rollups")
 
 
+def register_window_earned(cursor: duckdb.DuckDBPyConnection, window: Window) -> None:
+    """The view exact_earned_money for one window: its money by server, to the instant."""
+    start_at, end_at = (at.replace(tzinfo=None) for at in (window.start_at, window.end_at))
+    from_at, until_at = _hour_of(start_at + HOUR - MICROSECOND), _hour_of(end_at)
+    if (from_at, until_at) == (start_at, end_at):
+        run(cursor, "exact_earned_rollups")
+        return
+    hours = {"from_at": from_at, "until_at": until_at}
+    columns = {name: pa.array([at], pa.timestamp("us")) for name, at in hours.items()}
+    cursor.register("exact_hours", pa.table(columns))
+    run(cursor, "earned_lines")
+    run(cursor, "exact_earned", {"start_at": start_at, "end_at": end_at, **hours})
+    run(cursor, "priced")
+    run(cursor, "exact_earned_money")
+
+
+def _hour_of(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0)
+
+
 def _cut_hours(windows: Iterable[Window]) -> list[datetime]:
     edges = {at.replace(tzinfo=None) for each in windows for at in (each.start_at, each.end_at)}
-    hours = {at.replace(minute=0, second=0, microsecond=0) for at in edges}
-    return sorted(hours - edges)
+    return sorted({_hour_of(at) for at in edges} - edges)

@@ -9,6 +9,7 @@ import duckdb
 from metering.windows import Window
 from pricing.instances import ALONE, Instances
 from pricing.money import exact_sum
+from pricing.reports.exact_usage import register_window_earned
 from pricing.reports.rows import read_rows
 
 
@@ -37,6 +38,7 @@ def revenue_groups(
     hit_ratio: cached tokens in all input tokens, for reading only; None without input. By node,
     what an instance booked is shared by its servers.
     """
+    register_window_earned(cursor, window)
     rows = read_rows(
         cursor,
         "revenue_groups",

@@ -13,6 +13,7 @@ from pricing.instances import ALONE, Instances, Member, instances_of
 from pricing.ledger.servers import Server
 from pricing.price_key import PRICE_FIELDS
 from pricing.rating import Lines
+from pricing.reports.exact_usage import register_window_earned
 from pricing.reports.rows import read_rows
 from pricing.revenue import EarnedLines, ServerRevenue, Service, over_servers, server_revenue
 
@@ -33,41 +34,53 @@ def servers_report(
     window: Window,
     services: Mapping[str | None, Service] | None = None,
     instances: Instances = ALONE,
+    *,
+    passed: Window | None = None,
 ) -> list[ServerRevenue]:
-    """Each server's ledger sum beside the formula.
+    """Each server's ledger sum beside the formula; the window may begin and end at any instant.
 
-    Servers without a service record count as in service for the whole window. What an instance
-    booked is shared by its servers.
+    Servers without a service record count as in service for `passed`, the part of the window that
+    is over; None: all of it. What an instance booked is shared by its servers.
     """
+    register_window_earned(cursor, window)
     earned = [_earned(row) for row in read_rows(cursor, "revenue_servers", window)]
-    whole = Service(seconds=_seconds(window))
+    whole = Service(seconds=_seconds(passed or window))
     booked = [replace(row, node_id=instances.name_of(row.node_id)) for row in earned]
     found = server_revenue(booked, services or {}, whole)
     return over_servers(found, instances, services or {}, default=whole)
 
 
 def server_rows(
-    cursor: duckdb.DuckDBPyConnection, window: Window, servers: Mapping[str, Server]
+    cursor: duckdb.DuckDBPyConnection,
+    window: Window,
+    servers: Mapping[str, Server],
+    *,
+    passed: Window,
 ) -> list[dict[str, Any]]:
-    """The report with what the ledger knows of each server; money exact, rates as floats."""
+    """The report with what the ledger knows of each server; money exact, rates as floats.
+
+    passed: the part of the window that is over, which rates are of.
+    """
     services: dict[str | None, Service] = {
-        node_id: _service(server, window) for node_id, server in servers.items()
+        node_id: _service(server, passed) for node_id, server in servers.items()
     }
     instances = instances_of(
         Member(
             node_id=server.node_id,
             instance_id=server.instance_id,
             weight=server.instance_weight or 1,
-            seconds=_in_service(server, window),
+            seconds=_in_service(server, passed),
         )
         for server in servers.values()
         if server.instance_id is not None
     )
-    return [_row(row, servers) for row in servers_report(cursor, window, services, instances)]
+    found = servers_report(cursor, window, services, instances, passed=passed)
+    return [_row(row, servers) for row in found]
 
 
 def unbilled_report(cursor: duckdb.DuckDBPyConnection, window: Window) -> list[dict[str, Any]]:
     """Work of each server that is not revenue, by disposition and reason."""
+    register_window_earned(cursor, window)
     return read_rows(cursor, "revenue_unbilled", window)
 
 

@@ -22,7 +22,6 @@ from pricing.ledger.invoices import Invoice, lines_of, list_invoices
 from pricing.ledger.rows import Page
 from pricing.reports.chargeback import chargeback_report
 from pricing.reports.revenue_servers import servers_report
-from pricing.reports.usage_report import HOUR, check_edges
 from pricing.runs.listed import ListPrices
 from pricing.runs.statements import run
 from pricing.scope import Scope
@@ -104,7 +103,6 @@ def _servers(
 ) -> pa.RecordBatchReader:
     if not order.scope.every_tenant:
         raise NotAllowed("What servers earn is the house's own.", remedy="Export chargeback.")
-    check_edges(order.window, [order.window], HOUR)  # what servers earn is kept by UTC hours
     found = servers_report(cursor, order.window)
     return servers_table(f"{order.month:%Y-%m}", found).to_reader()
 

@@ -31,16 +31,13 @@ def first_usage_at(cursor: duckdb.DuckDBPyConnection) -> datetime | None:
 def gather_month(
     cursor: duckdb.DuckDBPyConnection, month: date, zone: ZoneInfo
 ) -> dict[str, pa.Table]:
-    """The month's tables by name, as usage stands now.
-
-    Servers are left out where the zone cuts hours: what they earn is kept by UTC hours.
-    """
+    """The month's tables by name, as usage stands now."""
     window, period = month_window(month, zone), f"{month:%Y-%m}"
     chargeback = chargeback_report(cursor, window, tenant_id=None)
-    tables = {"chargeback": chargeback_table(period, chargeback)}
-    if not (window.start_at.minute or window.end_at.minute):
-        tables["servers"] = servers_table(period, servers_report(cursor, window))
-    return tables
+    return {
+        "chargeback": chargeback_table(period, chargeback),
+        "servers": servers_table(period, servers_report(cursor, window)),
+    }
 
 
 def write_month(tables: dict[str, pa.Table], month: date, place: Place) -> dict[str, Any]:

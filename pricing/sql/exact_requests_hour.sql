@@ -1,25 +1,9 @@
 -- exact_requests_hour: the requests of an hour that a window cuts: a bucket of it may hold usage from
 --                      both sides → exact_request
--- grain:  request row, weighted by sign; what corrects closed months is there already
--- units:  tokens
--- window: billing_at in [$start_at, $end_at)
+-- grain:  exact_row; what corrects closed months is there already
+-- window: billing instant in [$start_at, $end_at)
 INSERT INTO exact_request BY NAME
-SELECT
-    billing_at AS bucket_at,
-    tenant_id, project_id, cost_centre_id, model_id, disposition, reason, price_key,
-    adjusts_period, settle_seq, cause = 'rerated' AS is_rerate,
-    sign * request_count          AS requests,
-    sign * uncached_tokens        AS uncached_tokens,
-    sign * cached_tokens          AS cached_tokens,
-    sign * cached_explicit_tokens AS cached_explicit_tokens,
-    sign * cache_write_tokens     AS cache_write_tokens,
-    sign * cache_write_1h_tokens  AS cache_write_1h_tokens,
-    sign * unsplit_tokens         AS unsplit_tokens,
-    sign * output_tokens          AS output_tokens,
-    sign * reasoning_tokens       AS reasoning_tokens,
-    (sign * digest_1)::HUGEINT AS digest_1, (sign * digest_2)::HUGEINT AS digest_2,
-    (sign * digest_3)::HUGEINT AS digest_3, (sign * digest_4)::HUGEINT AS digest_4
-FROM request
+FROM exact_row
 WHERE adjusts_period IS NULL
-  AND billing_at >= $start_at
-  AND billing_at < $end_at
+  AND bucket_at >= $start_at
+  AND bucket_at < $end_at

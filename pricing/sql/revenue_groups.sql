@@ -1,7 +1,7 @@
 -- revenue_groups: billed tokens and their amount by what the servers that earned them have in common
 -- grain:  currency and each of node_id, stage, pool, model_id that is asked for; the others are NULL
 -- units:  tokens; amounts exact, in `currency`
--- window: bucket start in [$start_at, $end_at), by billing instant
+-- window: billing instant in [$start_at, $end_at), of exact_earned_money
 SELECT
     if($by_node, n.node_id, NULL)   AS node_id,
     if($by_stage, n.stage, NULL)    AS stage,
@@ -19,7 +19,7 @@ SELECT
     sum(n.output_amount)::DECIMAL(38, 15)                       AS output_amount,
     sum(n.reasoning_amount)::DECIMAL(38, 15)                    AS reasoning_amount,
     sum(n.amount)::DECIMAL(38, 15)                              AS amount
-FROM node_money AS n
+FROM exact_earned_money AS n
 WHERE n.hour_start_at >= $start_at
   AND n.hour_start_at < $end_at
   AND n.disposition = 'billed'

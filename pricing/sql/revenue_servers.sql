@@ -1,7 +1,7 @@
 -- revenue_servers: billed tokens and their amount by the server that earned them
 -- grain:  node_id, stage, pool, price_key
 -- units:  tokens; amount exact, in the key's currency
--- window: bucket start in [$start_at, $end_at), by billing instant
+-- window: billing instant in [$start_at, $end_at), of exact_earned_money
 SELECT
     n.node_id, n.stage, n.pool, k.currency, n.price_key,
     sum(n.requests)::BIGINT               AS requests,
@@ -20,7 +20,7 @@ SELECT
     any_value(k.output_price)          AS output_price,
     any_value(k.reasoning_price)       AS reasoning_price,
     sum(n.amount)::DECIMAL(38, 15)     AS amount
-FROM node_money AS n
+FROM exact_earned_money AS n
 JOIN price_key AS k USING (price_key)
 WHERE n.hour_start_at >= $start_at
   AND n.hour_start_at < $end_at

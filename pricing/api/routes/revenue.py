@@ -24,7 +24,6 @@ from pricing.api.shapes import Amount, Currency, Report, Shown
 from pricing.api.windows import InWindow, until_now
 from pricing.ledger.servers import every_server
 from pricing.reports.revenue_servers import server_rows, unbilled_report
-from pricing.reports.usage_report import HOUR, check_edges
 
 router = APIRouter(tags=["revenue"])
 Reading = Annotated[Call, may("revenue:read")]
@@ -33,7 +32,7 @@ Reading = Annotated[Call, may("revenue:read")]
 class ServerRevenueRow(Shown):
     """One server's revenue in the window. Rates are for reading and never feed money."""
 
-    node_id: str | None = Field(examples=["p01"], description="null: the usage named no node")
+    node_id: str | None = Field(examples=["p01"], description="null: no engine's record names it")
     name: str | None
     stage: str = Field(examples=["prefill"])
     pool: str | None
@@ -79,11 +78,10 @@ class UnbilledRow(Shown):
 def get_server_revenue(call: Reading, asked: InWindow) -> Response:
     """Ledger revenue of each server beside the formula, with T, r and U; one row a currency."""
     window = asked.window()
-    check_edges(window, [window], HOUR)
     with call.ledger() as connection:
         servers = {server.node_id: server for server in every_server(connection)}
     passed = until_now(window, call.at)
-    rows = call.usage(lambda cursor: server_rows(cursor, passed, servers))
+    rows = call.usage(lambda cursor: server_rows(cursor, window, servers, passed=passed))
     return many(call.request, ServerRevenueRow, rows, beside=about(ServerRevenueRow, passed))
 
 
@@ -96,6 +94,5 @@ def get_server_revenue(call: Reading, asked: InWindow) -> Response:
 def get_unbilled(call: Reading, asked: InWindow) -> Response:
     """Retries, errors, orphans and unpriced work of each server, with the money at stake."""
     window = asked.window()
-    check_edges(window, [window], HOUR)
     rows = call.usage(lambda cursor: unbilled_report(cursor, window))
     return many(call.request, UnbilledRow, rows, beside=about(UnbilledRow, window))

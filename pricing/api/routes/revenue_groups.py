@@ -14,7 +14,6 @@ from pricing.api.shapes import Amount, Currency, Report, Shown
 from pricing.api.windows import WindowQuery
 from pricing.reports.revenue_groups import RevenueGroup, revenue_groups
 from pricing.reports.server_economics import instances_in
-from pricing.reports.usage_report import HOUR, check_edges
 
 router = APIRouter(tags=["revenue"])
 
@@ -60,7 +59,6 @@ def get_revenue(
 ) -> Response:
     """The lines of the servers added up: however grouped, the sums are those of the servers."""
     window = asked.window()
-    check_edges(window, [window], HOUR)
     instances = instances_in(window, [known(server) for server in registered(call).values()])
     rows = call.usage(lambda cursor: revenue_groups(cursor, window, asked.group_by, instances))
     return many(call.request, RevenueRow, rows, beside=about(RevenueRow, window))

@@ -1,11 +1,12 @@
 """/v1/revenue: by pool and model, and however grouped the same money."""
 
+from datetime import timedelta
 from decimal import Decimal
 from itertools import combinations
 
 import pytest
 
-from tests.pricing.api.conftest import BOOK, leg
+from tests.pricing.api.conftest import BOOK, NOW, leg
 
 DAY = {"start_at": "2026-10-01T00:00:00Z", "end_at": "2026-10-02T00:00:00Z"}
 GROUPS = ("pool", "model_id", "stage", "node_id")
@@ -41,3 +42,18 @@ def test_however_grouped_the_money_is_the_servers(earned):
     for size in range(1, len(GROUPS) + 1):
         for groups in combinations(GROUPS, size):
             assert sum(Decimal(row["amount"]) for row in read(earned, *groups)) == total
+
+
+@pytest.mark.parametrize("path", ["/v1/revenue", "/v1/revenue/servers"])
+def test_a_window_may_cut_an_hour(earned, path):
+    """The third request began three seconds after the hour: 0.28 of 2.28 lie behind the cut."""
+    cut = (NOW - timedelta(hours=2, seconds=-3)).isoformat()
+    parts = [(DAY["start_at"], cut), (cut, DAY["end_at"])]
+    found = [
+        earned.get(path, params={"start_at": start, "end_at": end}).json()["items"]
+        for start, end in parts
+    ]
+    assert [sum(Decimal(row["amount"]) for row in rows) for rows in found] == [
+        Decimal(2),
+        Decimal("0.28"),
+    ]
