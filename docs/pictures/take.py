@@ -19,10 +19,11 @@ FOLDER = Path(__file__).resolve().parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 PICTURES = {  # file → page, locale, charts that it has
-    "overview.png": ("", "en-GB", 3),
-    "overview.zh.png": ("", "zh-CN", 3),
+    "overview.png": ("overview?window=30d", "en-GB", 3),
+    "overview.zh.png": ("overview?window=30d", "zh-CN", 3),
     "servers.png": ("servers?window=30d", "en-GB", 2),
     "cache.png": ("cache?window=30d", "en-GB", 2),
+    "invoices.png": ("invoices?window=last_month", "en-GB", 0),
     "roi.png": ("roi?window=30d", "en-GB", 3),
 }
 SIZE = {"width": 1360, "height": 1080}  # CSS pixels; the whole page without scrolling

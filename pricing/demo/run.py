@@ -14,8 +14,10 @@ from zoneinfo import ZoneInfo
 import httpx
 
 from pricing.demo.answers import Answers, billed_requests, read_answers
+from pricing.demo.books import TRIAL_REQUESTS, close_books
 from pricing.demo.chaos import Chaos
 from pricing.demo.children import Child, ChildFailed, end_all
+from pricing.demo.parties import ZONE, register_tenants
 from pricing.demo.plan import LOOPBACK, Prices, free_port, sidecar_file
 
 START_SECONDS_MAX: Final = 60.0
@@ -32,6 +34,7 @@ PRICES_CHANGED_BEFORE: Final = timedelta(days=45)
 # the demo's own assumption: traffic and cost of a server are both a small share of a real one's
 COSTS: Final = {"currency": "CNY", "timezone": "Asia/Shanghai", "monthly": {"hosting": "25"}}
 ENDING: Final = ("replay",)  # processes that end by themselves
+TENANT: Final = "t-alder"  # whose key is made, to see what a tenant sees
 FINISHED: Final = ("delivered",)  # outcomes of the replay that end in an answer
 
 Found = TypeVar("Found")
@@ -112,12 +115,32 @@ class Demo:
         )
         self.options.say(f"dashboard  http://{LOOPBACK}:{page}")
         self.options.say(f"API        {self.url}/openapi.json   key {self.secret}")
+        if self.options.history_days is not None:
+            self._keep_books(self.started_at - timedelta(days=self.options.history_days))
         self.options.say("traffic goes on; Ctrl-C ends everything and removes the temporary store")
         while True:
             for child in self.children:
                 if child.name not in ENDING:
                     child.check()
             time.sleep(POLL_SECONDS)
+
+    def _keep_books(self, first_at: datetime) -> None:
+        """Close what is over, and say how a tenant sees its own."""
+        say = self.options.say
+        try:
+            with self.api() as api:
+                books = close_books(api, first_at, self.options.clock())
+                asked = {"name": TENANT, "role": "tenant", "tenant_id": TENANT}
+                secret = api.post("/v1/keys", json=asked).raise_for_status().json()["secret"]
+        except httpx.HTTPError as error:  # the demo is worth seeing without
+            say(f"books      stay open: {error}")
+            return
+        closed = ", ".join(f"{month:%Y-%m}" for month in books.closed) or "no month"
+        say(f"closed     {closed}: {books.documents} documents, issued")
+        if books.left_open is not None:
+            say(f"open       {books.left_open:%Y-%m}: {TRIAL_REQUESTS} requests to decide on")
+        told = f"TOKENTILL_API_URL={self.url} TOKENTILL_API_KEY={secret}"
+        say(f"as {TENANT} {told} tokentill dashboard --port 8502")
 
     def api(self) -> httpx.Client:
         """A client of the demo's API, with the operator's key."""
@@ -131,6 +154,7 @@ class Demo:
             "TOKENTILL_HOME": str(self.folder / "home"),
             "TOKENTILL_SERVER_PORT": str(self.port),
             "TOKENTILL_LOG_LEVEL": "warning",
+            "TOKENTILL_JOBS_MONTHLY_CLOSE": "false",  # the demo closes its past months itself
             **(extra or {}),
         }
         log = self.folder / "logs" / f"{name.replace(' ', '-')}.log"
@@ -147,13 +171,19 @@ class Demo:
         with self.api() as api:
             body = {"toml": self._book(), "state": "published"}
             api.post("/v1/prices", json=body).raise_for_status()
+            if self.options.history_days is not None:
+                register_tenants(api, self._history_from())
         return serve
+
+    def _history_from(self) -> datetime:
+        """A while before the first request."""
+        return self.started_at - timedelta(days=self.options.history_days or 0) - HISTORY_MARGIN
 
     def _book(self) -> str:
         """In a history prices change: at a Shanghai midnight, for everybody."""
         if self.options.history_days is None:
             return self.options.prices.book()
-        changed = self.started_at.astimezone(ZoneInfo("Asia/Shanghai")) - PRICES_CHANGED_BEFORE
+        changed = self.started_at.astimezone(ZoneInfo(ZONE)) - PRICES_CHANGED_BEFORE
         return self.options.prices.book(changed.replace(hour=0, minute=0, second=0, microsecond=0))
 
     def _operator_key(self) -> str | None:
@@ -213,13 +243,12 @@ class Demo:
         asked = {"name": f"sidecar of {node_id}", "role": "node", "node_id": node_id}
         key = api.post("/v1/keys", json=asked)
         key.raise_for_status()
-        history = timedelta(days=self.options.history_days or 0)
         server = {
             "node_id": node_id,
             "name": node_id,
             "stage": node["stage"],
             "pool": node["pool"],
-            "in_service_from": (self.started_at - history - HISTORY_MARGIN).isoformat(),
+            "in_service_from": self._history_from().isoformat(),
             "rated_tokens_per_second": RATED[node["stage"]],
         }
         if self.options.history_days is not None:
