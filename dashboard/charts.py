@@ -114,14 +114,16 @@ def bars(
     tick: what the mark across the bar means, for hover; None draws none.
     """
     data = pd.DataFrame(rows, columns=["name", "value", "label", "hover", "kind", "tick"])
+    data["end"] = data[["value", "tick"]].astype(float).max(axis=1)  # where the label begins
     kinds = colours or {"": palette.accent}
-    most = max([float(each) for each in data["value"].fillna(0)] or [0.0]) or 1.0
+    most = max([float(each) for each in data["end"].fillna(0)] or [0.0]) or 1.0
     height = BAR_PIXELS * max(len(data), 1) + BAR_PIXELS
     base = alt.Chart(data, height=height).encode(
         y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False)),
         tooltip=[alt.Tooltip("name:N", title=" "), alt.Tooltip("hover:N", title="  ")],
     )
-    place = alt.X("value:Q", axis=None, scale=alt.Scale(domain=[0, most * 1.45]))
+    scale = alt.Scale(domain=[0, most * 1.45])
+    place = alt.X("value:Q", axis=None, scale=scale)
     layers: list[alt.Chart] = [
         base.mark_bar(height=14, cornerRadiusEnd=2).encode(
             x=place,
@@ -132,14 +134,14 @@ def bars(
             ),
         ),
         base.mark_text(align="left", dx=8, fontSize=12, color=palette.ink).encode(
-            x=place, text="label:N"
+            x=alt.X("end:Q", axis=None, scale=scale), text="label:N"
         ),
     ]
     if tick:
         layers.insert(
             1,
             base.mark_tick(thickness=2, size=20, color=palette.ink).encode(
-                x=alt.X("tick:Q", axis=None)
+                x=alt.X("tick:Q", axis=None, scale=scale)
             ),
         )
     return layered(*layers)

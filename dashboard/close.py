@@ -1,5 +1,6 @@
 """The close of a month: what blocks it, what to do about each, and the button."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import streamlit as st
@@ -34,8 +35,8 @@ REMEDIES: Final = {
 }  # fmt: skip
 
 
-def close_form(page: Page, month: str) -> None:
-    """How the close of `month` (YYYY-MM) stands, and a form that does it."""
+def close_form(page: Page, month: str) -> list[str]:
+    """How the close of `month` (YYYY-MM) stands, and a form that does it; who is closed."""
     words = page.words
     (report,) = page.reader.read(ask(ROUTE, rows=False, month=month))
     tenants = report["tenants"]
@@ -45,18 +46,19 @@ def close_form(page: Page, month: str) -> None:
     st.markdown(words("close.stands", done=counts["already_closed"], tenants=len(tenants),
                       ready=counts["ready"], blocked=counts["blocked"],
                       running=counts["not_ended"]))  # fmt: skip
-    blockers = _blockers(states["blocked"])
+    blockers = blockers_of(states["blocked"])
     _checklist(page, blockers)
     if states["ready"] or states["blocked"]:
         _form(page, month, blockers)
     if told := st.session_state.get(f"closed_{month}"):
         _report(page, told)
     _not_invoiced(page, report["not_invoiced"])
+    return [tenant["tenant_id"] for tenant in states["already_closed"]]
 
 
-def _blockers(blocked: list[Row]) -> dict[str, Row]:
-    """Each blocker once, by the name with which it is accepted."""
-    return {each["name"]: each for tenant in blocked for each in tenant["blockers"]}
+def blockers_of(tenants: Sequence[Row]) -> dict[str, Row]:
+    """Each blocker of these tenants once, by the name with which it is accepted."""
+    return {each["name"]: each for tenant in tenants for each in tenant["blockers"]}
 
 
 def _checklist(page: Page, blockers: dict[str, Row]) -> None:

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from math import inf
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -10,7 +11,10 @@ from typing import Any
 
 @dataclass(slots=True)
 class Kept:
-    """At most `most` answers, each for `seconds`; the oldest make room. clock: seconds."""
+    """At most `most` answers, each for `seconds`; the oldest make room. clock: seconds.
+
+    What is too old is let go when something new comes, so that memory holds only what is in use.
+    """
 
     seconds: float
     most: int
@@ -27,10 +31,15 @@ class Kept:
     def put(self, key: Hashable, answer: Any) -> None:
         """Keep it."""
         with self._turn:
-            self._answers[key] = self.clock() + self.seconds, answer
+            now = self.clock()
+            self._answers[key] = now + self.seconds, answer
             self._answers.move_to_end(key)
-            while len(self._answers) > self.most:
+            while len(self._answers) > self.most or self._oldest_until() <= now:
                 self._answers.popitem(last=False)
+
+    def _oldest_until(self) -> float:
+        until, _ = next(iter(self._answers.values()), (inf, None))
+        return until
 
     def clear(self) -> None:
         """Ask everything anew: somebody has changed something."""

@@ -1,6 +1,7 @@
 """What every page is given: words, formats, filters, reader, colours."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +19,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One run of a page. rights: list routes that the key may read. now: aware UTC."""
+    """One run of a page. rights: list routes that the key may read. now: aware UTC.
+
+    places: the pages of the navigation (st.Page) by path, for links.
+    """
 
     words: Words
     formats: Formats
@@ -27,10 +31,15 @@ class Page:
     palette: Palette
     rights: frozenset[str]
     now: datetime
+    places: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, now: datetime) -> "Page":
         """The same page at a later instant."""
         return replace(self, now=now)
+
+    def with_places(self, places: Mapping[str, Any]) -> "Page":
+        """The same page, which can link to others."""
+        return replace(self, places=places)
 
     def read(self, *asks: Ask) -> list[list[Row]]:
         """Rows of list routes, in the order of the questions."""

@@ -26,7 +26,7 @@ LIGHT: Final = Palette(
 )  # fmt: skip
 DARK: Final = Palette(
     ink="#E6EAEF", muted="#9AA5B1", rule="#2C3540", background="#11161D", accent="#3FB5B0",
-    uncached="#2E9A9E", cached="#86CFC9", output="#E0A24A", cost="#8D98A5", risk="#F0736B",
+    uncached="#2E9A9E", cached="#86CFC9", output="#E0A24A", cost="#68727E", risk="#F0736B",
 )  # fmt: skip
 
 

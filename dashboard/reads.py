@@ -69,6 +69,10 @@ class Reader:
         """The connection of this credential, for changes."""
         return _client(self.credential, _reader=self)
 
+    def patient_client(self, seconds: float) -> Client:
+        """A connection of its own for one change that may take so long; use it in a `with`."""
+        return Client(self.url, self.key, timeout_seconds=seconds)
+
     def read(self, *asks: Ask) -> list[Any]:
         """Answers in order: Arrow tables of list routes, JSON of others. Raises ApiError.
 

@@ -10,6 +10,7 @@ from typing import Final
 import streamlit as st
 
 from dashboard.bar import filter_bar, words_of_visitor
+from dashboard.landing import forget, recalled, remember
 from dashboard.page import Page
 from dashboard.palette import palette
 from dashboard.problems import explained
@@ -59,10 +60,14 @@ def run() -> None:
         chosen = st.navigation({"": [landing], **groups})
         with st.sidebar:
             sign_out(words)
+        places = {entry.path: page for entry, page in pages.items()}
         if chosen is landing:
-            st.switch_page(pages[able[0]], query_params=st.query_params.to_dict())
-        shown.append(filter_bar(reader, rights, words, now=datetime.now(UTC)))
+            path, params = recalled({"", *places}) or ("", {})
+            target = places.get(path, pages[able[0]])
+            st.switch_page(target, query_params=params | st.query_params.to_dict())
+        shown.append(filter_bar(reader, rights, words, now=datetime.now(UTC)).with_places(places))
         chosen.run()
+        forget()
 
 
 def _front_door(words: Words) -> None:
@@ -72,7 +77,10 @@ def _front_door(words: Words) -> None:
         ask_for_key(os.environ, words)
 
     pages = [_page(entry, words, door) for entry in ENTRIES]
-    st.navigation([_landing(door), *pages], position="hidden").run()
+    asked = st.navigation([_landing(door), *pages], position="hidden")
+    asked.run()
+    if "is_logged_in" in st.user:  # a provider would send the visitor back without the address
+        remember(asked.url_path)
 
 
 def _landing(show: Callable[[], None]) -> st.Page:

@@ -16,6 +16,7 @@ LISTS: Final = (
     "/v1/tenants", "/v1/servers", "/v1/prices", "/v1/quarantine", "/v1/jobs", "/v1/policies",
     "/v1/keys", "/v1/audit", "/v1/invoices", "/v1/economics/servers", "/v1/slo",
     "/v1/reconciliation", "/v1/economics/cache", "/v1/economics/variance", "/v1/roi/cases",
+    "/v1/rerates",
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dashboard.columns import Column, Link
 from dashboard.formats import exact, instant
 from dashboard.page import Page
 from dashboard.reads import ask, forget
+from dashboard.rerates import rerates
 from dashboard.summary import total
 from dashboard.table import table
 
@@ -45,10 +46,12 @@ def show(page: Page) -> None:
     if then and page.filters.before:
         st.caption(words("invoices.before", month=earlier, amount=_sums(page, then),
                          documents=len(then)))  # fmt: skip
+    closed = []
     if "/v1/audit" in page.rights:  # finance and operators may close
-        close_form(page, month)
+        closed = close_form(page, month)
     if rows:
         _documents(page, rows)
+    rerates(page, month, closed)
 
 
 def _sums(page: Page, rows: list[Row]) -> str:

@@ -9,7 +9,8 @@ from dashboard.figures import key_figures
 from dashboard.first_run import checklist
 from dashboard.foot import foot
 from dashboard.headline import earned
-from dashboard.page import Page, window
+from dashboard.month_stands import MAY_CLOSE, month_ask, month_stands
+from dashboard.page import Page, rows_of, window
 from dashboard.panels import findings_list, over_time, servers_bars, tenants_bars
 from dashboard.periods import Period
 from dashboard.reads import Ask, ask
@@ -20,21 +21,14 @@ VARIANCE: Final = "/v1/economics/variance"
 
 def show(page: Page) -> None:
     """Draw the page."""
-    period, before = page.filters.period, page.filters.before or page.filters.period
-    asks = [
-        page.usage(period, interval=period.interval),
-        page.usage(before),
-        page.usage(period, "tenant_id", disposition="billed"),
-        page.usage(before, "tenant_id", disposition="billed"),
-        ask("/v1/revenue/servers", **window(period)),
-        ask("/v1/findings", **window(period), tenant_id=page.filters.tenant),
-    ]
-    if VARIANCE in page.rights and page.filters.before:
-        asks.append(_bridge(page, page.filters.before))
-    hours, earlier, tenants, tenants_before, servers, findings, *bridge = page.read(*asks)
+    close = [month_ask(page)] if MAY_CLOSE in page.rights else []
+    found = page.reader.read(*_asks(page), *close)
+    stands = found.pop() if close else None
+    hours, earlier, tenants, tenants_before, servers, findings, *bridge = map(rows_of, found)
     if not hours:
         if not checklist(page):
             st.info(page.words("empty.window"), icon=":material/hourglass_empty:")
+            month_stands(page, stands)
         foot(page, findings)
         return
     now = summary(hours)
@@ -46,6 +40,7 @@ def show(page: Page) -> None:
     with left:
         over_time(page, hours, now)
     with right:
+        month_stands(page, stands)
         findings_list(page, findings)
     left, right = st.columns(2, gap="large")
     with left:
@@ -53,6 +48,21 @@ def show(page: Page) -> None:
     with right:
         tenants_bars(page, tenants, tenants_before if page.filters.before else [], now)
     foot(page, findings)
+
+
+def _asks(page: Page) -> list[Ask]:
+    period, before = page.filters.period, page.filters.before or page.filters.period
+    asks = [
+        page.usage(period, interval=period.interval),
+        page.usage(before),
+        page.usage(period, "tenant_id", disposition="billed"),
+        page.usage(before, "tenant_id", disposition="billed"),
+        ask("/v1/revenue/servers", **window(period)),
+        ask("/v1/findings", **window(period), tenant_id=page.filters.tenant),
+    ]
+    if VARIANCE in page.rights and page.filters.before:
+        asks.append(_bridge(page, page.filters.before))
+    return asks
 
 
 def _bridge(page: Page, before: Period) -> Ask:

@@ -9,7 +9,8 @@ import streamlit as st
 from dashboard.book_trial import book_trial
 from dashboard.columns import Column, Link
 from dashboard.formats import exact, instant
-from dashboard.page import Page
+from dashboard.model_revenue import model_revenue
+from dashboard.page import Page, rows_of
 from dashboard.reads import ask
 from dashboard.story import LINES
 from dashboard.table import table
@@ -26,8 +27,11 @@ BOOK: Final = Link("book", ("book", "revision"))
 def show(page: Page) -> None:
     """Draw the page."""
     words = page.words
-    books, models = page.reader.read(
-        ask("/v1/prices", rows=False, limit=500), page.usage(page.filters.period, "model_id")
+    period, before = page.filters.period, page.filters.before
+    books, models, earlier = page.reader.read(
+        ask("/v1/prices", rows=False, limit=500),
+        page.usage(period, "model_id"),
+        page.usage(before or period, "model_id"),
     )
     rows = [
         book | {name: instant(book[name]) for name in ("created_at", "published_at")}
@@ -40,9 +44,10 @@ def show(page: Page) -> None:
     if not rows:
         st.info(words("prices.empty"), icon=":material/sell:")
         return
-    names = sorted({row["model_id"] for row in models.to_pylist() if row["model_id"]})
-    _quote(page, names)
-    what_if(page, models.to_pylist())
+    sold = rows_of(models)
+    _quote(page, sorted({row["model_id"] for row in sold if row["model_id"]}))
+    model_revenue(page, sold, rows_of(earlier) if before else [])
+    what_if(page, sold)
     _books(page, rows)
 
 

@@ -1,5 +1,7 @@
 """The close of a month that has ended, on its page: what blocks it, and accepting it."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from tests.dashboard.test_pages import button, said
@@ -36,3 +38,28 @@ def test_a_viewer_sees_documents_and_no_form(show, past):
     test = show(past, "invoices", key=past.tenant, **MAY)
     assert not test.exception
     assert not [each for each in test.button if "Close" in each.label]
+
+
+def test_the_overview_says_where_the_month_stands(show, past):
+    """May: one of two tenants is blocked, by one request without a price."""
+    text = said(show(past, "overview", key=past.finance, **MAY))
+    assert "**2024-05** is open: 1 of 2 tenants are blocked." in text
+    assert "Unpriced requests 1" in text
+
+
+def test_one_tenants_month_is_shown_where_it_is_filtered(show, past):
+    """t-alder alone could be closed."""
+    text = said(show(past, "overview", key=past.finance, **MAY, tenant="t-alder"))
+    assert "**2024-05** is open: 1 of 1 tenants are ready to close." in text
+
+
+def test_while_a_month_runs_the_one_before_it_is_told(show, house):
+    """Nobody has usage of last month: it is ready, and nothing is said of this one."""
+    last = (datetime.now(UTC).replace(day=1) - timedelta(days=1)).strftime("%Y-%m")
+    text = said(show(house, "overview", window="month"))
+    assert f"**{last}** is open: 2 of 2 tenants are ready to close." in text
+
+
+def test_who_may_not_close_is_not_told(show, house):
+    """pricing/scope.py: a viewer reads neither previews of a close nor the audit log."""
+    assert "Where the month stands" not in said(show(house, "overview", key=house.viewer))

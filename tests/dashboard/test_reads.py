@@ -50,6 +50,17 @@ def test_answers_are_kept_for_a_while_and_make_room():
     assert kept.get("c") is None
 
 
+def test_what_is_too_old_is_let_go():
+    """Of three answers only the new one is held once the others have run out."""
+    now = [0.0]
+    kept = Kept(15.0, 100, clock=lambda: now[0])
+    for name in "ab":
+        kept.put(name, name.upper())
+    now[0] = 15.0
+    kept.put("c", "C")
+    assert list(kept._answers) == ["c"]
+
+
 def test_a_page_cannot_change_what_another_is_given(house):
     """JSON is handed out as a copy."""
     question, reader = ask("/v1/tenants", rows=False, limit=10), Reader(house.url, house.key)

@@ -56,6 +56,16 @@ def test_a_month_is_closed_and_its_documents_are_read(books, past, tab_of):
     assert 7.2 in values or "7.20" in values
 
 
+def test_the_overview_leads_to_the_months_close(books, past, tab_of):
+    """May is blocked; one click opens its close, with the same month in the address."""
+    may = "window=custom&from=2024-05-01&to=2024-05-31"
+    tab = sign_in(tab_of(f"{books.url}/overview?{may}"), past.finance)
+    expect(tab.get_by_text("2024-05 is open: 1 of 2 tenants are blocked.")).to_be_visible()
+    settled(tab).get_by_test_id("stPageLink").get_by_role("link").click()
+    expect(tab.get_by_text("Close of 2024-05")).to_be_visible()
+    expect(tab).to_have_url(re.compile(r"/invoices\?.*from=2024-05-01"))
+
+
 def test_the_link_opens_the_same_document(books, past, tab_of):
     """The address alone leads another person to the document."""
     link = f"{books.url}/invoices?{JUNE}&document=INV-000002"

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from dashboard.landing import COOKIE
 from tests.dashboard.browser.conftest import settled, showing
 from tests.dashboard.browser.provider import CLIENT_ID, Provider
 from tests.dashboard.conftest import free_port, furnish, serving, talk
@@ -73,6 +74,41 @@ def test_an_account_without_a_role_is_told_so(signing, tab_of):
     tab.get_by_role("button", name="Try again").click()
     expect(tab.get_by_text("your account has no role here")).to_be_visible()
     expect(tab.locator("input[type=password]")).to_be_visible()
+
+
+def kept_link(tab):
+    """The cookie that holds where the visitor wanted to go."""
+    return [each["value"] for each in tab.context.cookies() if each["name"] == COOKIE]
+
+
+def test_the_link_that_was_asked_for_opens_after_sign_in(signing, tab_of):
+    """Page and filters come back from the provider; what no page knows does not, nor the cookie."""
+    tab = tab_of(f"{signing.url}/jobs?window=30d&next=https://example.com")
+    enter(tab, "olga")
+    expect(tab.get_by_text("Waiting for their half")).to_be_visible()
+    expect(tab).to_have_url(f"{signing.url}/jobs?window=30d")
+    expect(settled(tab).get_by_text("Waiting for their half")).to_be_visible()
+    assert kept_link(tab) == []
+
+
+@pytest.mark.parametrize("link", ["https%3A%2F%2Fexample.com", "%2F%2Fexample.com%2Fjobs"])
+def test_a_cookie_cannot_lead_elsewhere(signing, tab_of, link):
+    """Whoever can write the cookie gets the first page of this host, as without it."""
+    tab = tab_of(signing.url)
+    expect(tab.locator("input[type=password]")).to_be_visible()
+    tab.get_by_role("button", name="Sign in with your organisation").click()
+    tab.context.add_cookies([{"name": COOKIE, "value": link, "url": signing.url}])
+    tab.get_by_role("link", name="olga").click()
+    expect(tab.get_by_text("Four steps to the first priced token")).to_be_visible()
+    expect(tab).to_have_url(f"{signing.url}/overview")
+
+
+def test_a_page_that_the_role_lacks_leads_to_its_first_one(signing, tab_of):
+    """A tenant who follows an operator's link to the settings sees its own usage."""
+    tab = tab_of(f"{signing.url}/settings?window=30d")
+    enter(tab, "tim")
+    expect(tab.get_by_text("No usage in this window.")).to_be_visible()
+    expect(tab).to_have_url(f"{signing.url}/mine")
 
 
 def test_an_upload_without_the_token_of_xsrf_is_refused(signing):
