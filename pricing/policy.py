@@ -102,8 +102,10 @@ class Policy:
                     return Choice(value, scope)
         return Choice(getattr(self, key), None)
 
-    def exceptions(self) -> Iterator[tuple[str, str, str, str]]:
-        """(kind of scope, its name, key, decision) of everything that differs from the house."""
+    def decisions(self) -> Iterator[tuple[str, str | None, str, str]]:
+        """(kind of scope, its name, key, decision): the house's, and all that differs from them."""
+        for key in _ANSWERS:
+            yield "house", None, key, getattr(self, key)
         for scope, keys in SCOPED.items():
             for each in getattr(self, scope):
                 for key in keys:

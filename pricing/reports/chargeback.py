@@ -8,6 +8,7 @@ import duckdb
 from metering.windows import Window
 from pricing.reports.exact_usage import register_window_usage
 from pricing.reports.rows import read_rows
+from pricing.runs.statements import run
 
 Owner = str | None  # a tenant; None: unattributed
 
@@ -24,6 +25,7 @@ def chargeback_report(
     owners: of these alone; None: of all that tenant_id lets through.
     """
     register_window_usage(cursor, window)
+    run(cursor, "priced")
     named = None if owners is None else [owner for owner in owners if owner is not None]
     nobody = owners is None or None in owners
     return read_rows(

@@ -13,6 +13,7 @@ from metering.windows import Window, days, hours, month_of, month_window, next_m
 from pricing.errors import RequestInvalid
 from pricing.reports.in_runs import AnswerTooLarge, in_runs
 from pricing.reports.rows import read_rows
+from pricing.runs.statements import run
 from pricing.scope import Scope
 
 ROWS_MAX: Final = 50_000
@@ -84,6 +85,7 @@ def usage_report(cursor: duckdb.DuckDBPyConnection, scope: Scope, query: UsageQu
     """
     window, spans = query.window, intervals(query)
     check_edges(window, spans, query.bucket)
+    run(cursor, "priced")
     found = read_rows(
         cursor,
         "usage_report",

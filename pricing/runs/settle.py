@@ -163,9 +163,6 @@ def settle_values(rules: Rules, now: datetime, settle_seq: int) -> dict[str, Any
         "settle_seq": settle_seq,
         "reach_seconds": REACH_SECONDS,
         "skew_seconds": SKEW_MAX.total_seconds(),
-        "aborted": policy.aborted,
-        "undelivered": policy.undelivered,
-        "decode_only": policy.decode_only,
         "late_usage_days": policy.late_usage_days,
     }
 
@@ -200,9 +197,10 @@ def register_directory(cursor: duckdb.DuckDBPyConnection, directory: Directory) 
 
 
 def register_policy(cursor: duckdb.DuckDBPyConnection, policy: Policy) -> None:
-    """What tenants, pools and models decide otherwise, as the table policy_scope of the SQL."""
+    """What house, tenants, pools and models decide: the table policy_scope and its macro."""
     names = ("scope", "name", "question", "decision")
-    _register(cursor, "policy_scope", list(policy.exceptions()), dict.fromkeys(names, pa.string()))
+    _register(cursor, "policy_scope", list(policy.decisions()), dict.fromkeys(names, pa.string()))
+    run(cursor, "policy_decided")
 
 
 def _register(

@@ -24,23 +24,6 @@ WITH summed AS (
       AND ($owners IS NULL OR list_contains($owners::VARCHAR[], tenant_id)
            OR ($unattributed AND tenant_id IS NULL))
     GROUP BY ALL
-),
-priced AS (
-    SELECT
-        s.*, k.currency,
-        charge(s.uncached_tokens, k.input_price)                        AS input_amount,
-        charge(s.cached_tokens, k.cached_price)
-          + charge(s.cached_explicit_tokens, k.cached_explicit_price)   AS cached_amount,
-        charge(s.cache_write_tokens, k.cache_write_price)
-          + charge(s.cache_write_1h_tokens, k.cache_write_1h_price)     AS cache_write_amount,
-        charge(s.output_tokens, k.output_price)                         AS output_amount,
-        charge(s.reasoning_tokens, k.reasoning_price)                   AS reasoning_amount,
-        charge(s.unsplit_tokens, least(k.input_price, k.cached_price))    AS unsplit_amount_min,
-        charge(s.unsplit_tokens, greatest(k.input_price, k.cached_price)) AS unsplit_amount_max,
-        input_amount + cached_amount + cache_write_amount + output_amount
-          + reasoning_amount                                            AS amount
-    FROM summed AS s
-    LEFT JOIN price_key AS k USING (price_key)
 )
 SELECT
     tenant_id, project_id, cost_centre_id, model_id, disposition, reason, currency,
@@ -58,7 +41,7 @@ SELECT
     sum(reasoning_amount)::DECIMAL(38, 15)                  AS reasoning_amount,
     sum(amount + unsplit_amount_min)::DECIMAL(38, 15)       AS amount,
     sum(amount + unsplit_amount_max)::DECIMAL(38, 15)       AS amount_max
-FROM priced
+FROM priced('summed')
 GROUP BY tenant_id, project_id, cost_centre_id, model_id, disposition, reason, currency
 HAVING sum(requests) <> 0 OR sum(amount) <> 0
 ORDER BY ALL

@@ -1,5 +1,5 @@
 -- priced: rows of tokens with their money → temp macro priced
--- grain: row of the table or view named `source`, which has the lines of tokens and a price_key
+-- grain: row of the table, view or query named `source`, which has the lines of tokens and a price_key
 -- units: amounts exact, in `currency`; as the views usage_money and node_money
 CREATE OR REPLACE TEMP MACRO priced(source) AS TABLE
 SELECT
@@ -8,7 +8,7 @@ SELECT
 FROM (
     SELECT
         s.*,
-        k.currency,
+        k.currency, k.entry, k.context_tier, k.band,
         charge(s.uncached_tokens, k.input_price)                   AS input_amount,
         charge(s.cached_tokens, k.cached_price)
           + charge(s.cached_explicit_tokens, k.cached_explicit_price) AS cached_amount,

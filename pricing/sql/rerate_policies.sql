@@ -2,8 +2,7 @@
 -- grain:  request_id, part
 -- units:  tokens; lines as in settle_owned
 -- rules:  dispositions and flags as settle_outcomes; groups and gateways' records stay as they are
--- policy_scope (registered): what tenants and pools decide otherwise; else the house's
---         $undelivered, $decode_only, $aborted
+-- policy_decided (temp macro): what tenant, pool or house decide
 CREATE OR REPLACE TEMP TABLE owned AS
 WITH asked AS (
     SELECT
@@ -21,16 +20,7 @@ WITH asked AS (
 decided AS (
     SELECT
         a.*,
-        coalesce(t.decision, p.decision, CASE a.question
-            WHEN 'aborted'     THEN $aborted
-            WHEN 'undelivered' THEN $undelivered
-            WHEN 'decode_only' THEN $decode_only
-        END) AS decision,
-        CASE
-            WHEN t.decision IS NOT NULL THEN $flag_tenant_policy
-            WHEN p.decision IS NOT NULL THEN $flag_pool_policy
-            ELSE 0
-        END AS scope_flag,
+        CASE decided_by WHEN 'tenant' THEN $flag_tenant_policy WHEN 'pool' THEN $flag_pool_policy ELSE 0 END AS scope_flag,
         -- the decode leg's own counts, for those that were billed by it alone
         l.cached_input_tokens                AS leg_cached,
         coalesce(l.cached_explicit_tokens, 0) AS leg_explicit,
@@ -38,11 +28,7 @@ decided AS (
         coalesce(l.cache_write_1h_tokens, 0) AS w1,
         l.input_tokens                       AS n,
         a.question = 'decode_only'           AS is_alone
-    FROM asked AS a
-    LEFT JOIN policy_scope AS t
-      ON t.scope = 'tenant' AND t.name = a.tenant_id AND t.question = a.question
-    LEFT JOIN policy_scope AS p
-      ON p.scope = 'pool' AND p.name = a.pool AND p.question = a.question
+    FROM policy_decided('asked') AS a
     LEFT JOIN (
         SELECT * FROM leg
         SEMI JOIN (SELECT output_leg_id AS event_id FROM asked WHERE question = 'decode_only') USING (event_id)
@@ -59,7 +45,7 @@ split AS (
     FROM decided
 )
 SELECT
-    * EXCLUDE (question, decision, scope_flag, leg_cached, leg_explicit, h, e, w, w1, n, is_alone, is_split, is_write)
+    * EXCLUDE (question, decision, decided_by, scope_flag, leg_cached, leg_explicit, h, e, w, w1, n, is_alone, is_split, is_write)
     REPLACE (
         CASE
             WHEN question IS NULL                              THEN disposition

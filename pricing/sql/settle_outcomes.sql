@@ -5,8 +5,7 @@
 -- columns: disposition billed | held | undelivered | cost | waiting; split_rule says where the
 --          cached count comes from: leg (the input leg), none (policy: all uncached), unknown
 -- $expired: the other side can no longer come
--- policy_scope (registered): what tenants and pools decide otherwise; else the house's
---          $undelivered, $decode_only, $aborted
+-- policy_decided (temp macro): what tenant, pool or house decide
 CREATE OR REPLACE TEMP TABLE outcome AS
 WITH simple_pair AS (
     SELECT
@@ -64,22 +63,9 @@ asked AS (
 ),
 decided AS (
     SELECT
-        a.*,
-        coalesce(t.decision, p.decision, CASE a.question
-            WHEN 'aborted'     THEN $aborted
-            WHEN 'undelivered' THEN $undelivered
-            WHEN 'decode_only' THEN $decode_only
-        END) AS decision,
-        CASE
-            WHEN t.decision IS NOT NULL THEN $flag_tenant_policy
-            WHEN p.decision IS NOT NULL THEN $flag_pool_policy
-            ELSE 0
-        END  AS scope_flag
-    FROM asked AS a
-    LEFT JOIN policy_scope AS t
-      ON t.scope = 'tenant' AND t.name = a.tenant_id AND t.question = a.question
-    LEFT JOIN policy_scope AS p
-      ON p.scope = 'pool' AND p.name = a.pool AND p.question = a.question
+        *,
+        CASE decided_by WHEN 'tenant' THEN $flag_tenant_policy WHEN 'pool' THEN $flag_pool_policy ELSE 0 END AS scope_flag
+    FROM policy_decided('asked')
 )
 SELECT
     request_id,

@@ -46,31 +46,13 @@ summed AS (
       AND ($model_id IS NULL OR u.model_id = $model_id)
       AND ($disposition IS NULL OR u.disposition = $disposition)
     GROUP BY ALL
-),
-priced AS (
-    SELECT
-        s.* EXCLUDE (price_key),
-        CASE WHEN $by_entry THEN k.entry END                              AS entry,
-        CASE WHEN $by_context_tier THEN k.context_tier END                AS context_tier,
-        CASE WHEN $by_band THEN k.band END                                AS band,
-        k.currency,
-        charge(s.uncached_tokens, k.input_price)                          AS input_amount,
-        charge(s.cached_tokens, k.cached_price)
-          + charge(s.cached_explicit_tokens, k.cached_explicit_price)     AS cached_amount,
-        charge(s.cache_write_tokens, k.cache_write_price)
-          + charge(s.cache_write_1h_tokens, k.cache_write_1h_price)       AS cache_write_amount,
-        charge(s.output_tokens, k.output_price)                           AS output_amount,
-        charge(s.reasoning_tokens, k.reasoning_price)                     AS reasoning_amount,
-        charge(s.unsplit_tokens, least(k.input_price, k.cached_price))    AS unsplit_amount_min,
-        charge(s.unsplit_tokens, greatest(k.input_price, k.cached_price)) AS unsplit_amount_max,
-        input_amount + cached_amount + cache_write_amount + output_amount
-          + reasoning_amount                                              AS amount
-    FROM summed AS s
-    LEFT JOIN price_key AS k USING (price_key)
 )
 SELECT
     start_at, tenant_id, project_id, cost_centre_id, model_id, operation, reason,
-    entry, context_tier, band, disposition, currency,
+    CASE WHEN $by_entry THEN entry END               AS entry,
+    CASE WHEN $by_context_tier THEN context_tier END AS context_tier,
+    CASE WHEN $by_band THEN band END                 AS band,
+    disposition, currency,
     sum(requests)::BIGINT                                   AS requests,
     sum(uncached_tokens)::BIGINT                            AS uncached_tokens,
     sum(cached_tokens + cached_explicit_tokens)::BIGINT     AS cached_tokens,
@@ -85,7 +67,7 @@ SELECT
     sum(reasoning_amount)::DECIMAL(38, 15)                  AS reasoning_amount,
     sum(amount + unsplit_amount_min)::DECIMAL(38, 15)       AS amount,
     sum(amount + unsplit_amount_max)::DECIMAL(38, 15)       AS amount_max
-FROM priced
+FROM priced('summed')
 GROUP BY ALL
 HAVING sum(requests) <> 0 OR sum(amount) <> 0
 ORDER BY ALL
