@@ -17,6 +17,7 @@ SCHEMA_VERSION = 1
 COUNT_MAX = 10**12  # tokens; above this a record is unreadable, not large
 TEXT_LENGTH_MAX = 512  # characters of an id, name or label; longer ones are refused
 LABELS_MAX = 32  # entries of a map field
+BUCKETS_MAX = 128  # entries of a histogram
 
 Kind = Literal["text", "count", "time", "seconds", "ratio", "labels", "counts"]
 
@@ -132,6 +133,12 @@ SAMPLE_FIELDS: tuple[Field, ...] = (
     Field(
         "counter_finished_output_tokens", "count", "part of the output counter: finished requests"
     ),
+    Field(
+        "itl_by_bucket",
+        "counts",
+        "engine's histogram of inter-token latency: upper bound in seconds → intervals up to it so "
+        "far, as Prometheus' `le` counts; `+Inf`: all",
+    ),
 )
 
 COUNT_FIELDS = tuple(f.name for f in LEG_FIELDS if f.kind == "count")
@@ -233,6 +240,7 @@ class NodeSample:
     counter_aborted_requests: int | None = None
     counter_finished_input_tokens: int | None = None
     counter_finished_output_tokens: int | None = None
+    itl_by_bucket: dict[str, int] | None = None
 
 
 @cache

@@ -38,6 +38,7 @@ class ServerWindow:
     cost: cost lines of the window; None: unknown, `missing` says what to ask for.
     cash: the part that is paid month by month, without the charge for what was bought.
     kinds: the same cost by kind. investment: purchase of the assets. months: in service.
+    by_stage: where stages are mixed, the servers of each stage as one.
     """
 
     node_ids: tuple[str, ...]
@@ -57,6 +58,7 @@ class ServerWindow:
     investment: Fraction = Fraction(0)
     months: Fraction = Fraction(0)
     missing: tuple[str, ...] = ()
+    by_stage: tuple["ServerWindow", ...] = ()
 
     @property
     def cost_total(self) -> Decimal | None:
@@ -94,7 +96,8 @@ def worth(
     """What `server` is worth: money in its currency, vat_rate 0–1 inside the prices.
 
     kappa, output_weight: server time of a cached, of an output token ÷ that of an uncached one.
-    Without output_weight the cost of a unified server has no split by kind of token.
+    Without output_weight the cost of a unified server, or of a group with one, has no split by kind
+    of token.
     """
     cost, net = server.cost_total, net_of_vat(server.revenue, vat_rate)
     seconds = server.seconds or 1  # nothing is done in no time: every rate is then 0
@@ -112,7 +115,7 @@ def worth(
             output_is_work=server.stage == "decode",
         )
     )
-    lines = _line_costs(server, cost, kappa, output_weight)
+    lines = _line_costs(server.by_stage or (server,), kappa, output_weight)
     figures = replace(
         figures, cost_per_million_input=lines.input, cost_per_million_output=lines.output
     )
@@ -141,38 +144,65 @@ class _LineCosts:
 
 
 def _line_costs(
-    server: ServerWindow, cost: Decimal | None, kappa: Exact, output_weight: Exact | None
+    stages: Sequence[ServerWindow], kappa: Exact, output_weight: Exact | None
 ) -> _LineCosts:
-    """The server's cost by server time: an uncached token counts 1, the others their weight.
+    """Cost by kind ÷ tokens of the kind, over servers that are alike within a stage.
 
-    A prefill server's is all input's, a decode server's all output's.
+    Each pays for its own kinds; what input cost is then laid at uncached and cached tokens in the
+    ratio 1 : κ, over all of them.
     """
-    stated = None if output_weight is None else Fraction(output_weight)
-    weight = {"prefill": Fraction(0), "decode": Fraction(1)}.get(server.stage or "mixed", stated)
-    if cost is None or weight is None or server.stage is None:
+    parts = [_by_kind(server, kappa, output_weight) for server in stages]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
         return _LineCosts()
+    entered, cached = sum(p.input_tokens for p in known), sum(p.cached_tokens for p in known)
+    input_cost = sum((p.input_cost for p in known), Fraction(0))
+    output_cost = sum((p.output_cost for p in known), Fraction(0))
+    miss = hit = None
+    if entered - cached + Fraction(kappa) * cached:
+        ratio = Fraction(cached, entered)
+        miss, hit = input_line_costs(input_cost, input_tokens=entered, hit_ratio=ratio, kappa=kappa)
+    return _LineCosts(
+        input=cost_per_million_tokens(input_cost, entered),
+        uncached=miss,
+        cached=hit,
+        output=cost_per_million_tokens(output_cost, sum(p.output_tokens for p in known)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _ByKind:
+    """What the input and the output of one stage cost, and the tokens it was done for."""
+
+    input_cost: Fraction
+    output_cost: Fraction
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+
+
+def _by_kind(server: ServerWindow, kappa: Exact, output_weight: Exact | None) -> _ByKind | None:
+    """The cost by server time: an uncached token counts 1, the others their weight.
+
+    A prefill server's is all input's, a decode server's all output's. None: not known.
+    """
+    cost = server.cost_total
+    if cost is None:
+        return None
+    if server.stage == "prefill":
+        return _ByKind(Fraction(cost), Fraction(0), server.input_tokens, server.cached_tokens, 0)
+    if server.stage == "decode":
+        return _ByKind(Fraction(0), Fraction(cost), 0, 0, server.output_tokens)
     uncached = server.input_tokens - server.cached_tokens
-    computed = uncached + Fraction(kappa) * server.cached_tokens
     work = {
-        "input": Fraction(0) if server.stage == "decode" else computed,
-        "output": weight * server.output_tokens,
+        "input": uncached + Fraction(kappa) * server.cached_tokens,
+        "output": Fraction(output_weight or 0) * server.output_tokens,
     }
-    if not any(work.values()):  # nothing took time: a prefill server's is still all input's
-        of_input = server.input_tokens if server.stage == "prefill" else 0
-        return _LineCosts(input=cost_per_million_tokens(cost, of_input))
-    parts = split_by_node_hours(cost, work)
-    lines = _LineCosts()
-    if work["input"]:
-        ratio = Fraction(server.cached_tokens, server.input_tokens)
-        miss, hit = input_line_costs(
-            parts["input"], input_tokens=server.input_tokens, hit_ratio=ratio, kappa=kappa
-        )
-        whole = cost_per_million_tokens(parts["input"], server.input_tokens)
-        lines = _LineCosts(input=whole, uncached=miss, cached=hit)
-    if work["output"]:
-        spent = cost_per_million_tokens(parts["output"], server.output_tokens)
-        lines = replace(lines, output=spent)
-    return lines
+    if server.stage is None or output_weight is None or not any(work.values()):
+        return None
+    paid = split_by_node_hours(cost, work)
+    tokens = server.input_tokens, server.cached_tokens, server.output_tokens
+    return _ByKind(paid["input"], paid["output"], *tokens)
 
 
 def _payback_months(server: ServerWindow, net_revenue: Fraction) -> Fraction | None:
@@ -195,13 +225,13 @@ def together(servers: Sequence[ServerWindow]) -> ServerWindow:
 
     The cost is unknown if one of them lacks it, the rating if one lacks it or the stages differ.
     """
-    stages = {server.stage for server in servers}
+    stages = {server.stage: [s for s in servers if s.stage == server.stage] for server in servers}
     costs = [server.cost for server in servers if server.cost is not None]
     ratings = [server.rated_tokens for server in servers if server.rated_tokens is not None]
     rated = len(stages) == 1 and len(ratings) == len(servers)
     return ServerWindow(
         node_ids=tuple(sorted(node for server in servers for node in server.node_ids)),
-        stage=stages.pop() if len(stages) == 1 else None,
+        stage=next(iter(stages)) if len(stages) == 1 else None,
         currency=next((s.currency for s in servers if s.currency is not None), None),
         seconds=sum((server.seconds for server in servers), Fraction(0)),
         rated_tokens=sum(ratings, Fraction(0)) if rated else None,
@@ -217,6 +247,7 @@ def together(servers: Sequence[ServerWindow]) -> ServerWindow:
         investment=sum((server.investment for server in servers), Fraction(0)),
         months=max((server.months for server in servers), default=Fraction(0)),
         missing=tuple(sorted({each for server in servers for each in server.missing})),
+        by_stage=tuple(map(together, stages.values())) if len(stages) > 1 else (),
     )
 
 

@@ -1,20 +1,22 @@
 """Service levels from mergeable histograms: attainment, goodput, revenue at risk (docs §11).
 
-Percentiles are never averaged: counts of log-spaced buckets are added, then read once. A bucket
-that a limit cuts through may lie on either side, so every share has a lowest and a highest value.
-Latencies in seconds, ratios 0–1, exact fractions of counts.
+Percentiles are never averaged: counts of buckets are added, then read once. A bucket that a limit
+cuts through may lie on either side, so every share has a lowest and a highest value. The store's
+own buckets are log-spaced; an engine's histogram keeps the engine's edges. Latencies in seconds,
+ratios 0–1, exact fractions of counts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, log2
+from math import ceil, isfinite, log2
+from typing import NamedTuple
 
 from pricing.attribution import proportional, settled
 from pricing.formula import Exact
 
-BUCKETS_PER_DOUBLING = 8  # a bucket's upper bound is 2^(bucket/8) milliseconds
+BUCKETS_PER_DOUBLING = 8  # the upper bound of the store's bucket b is 2^(b/8) milliseconds
 MILLISECONDS_PER_SECOND = 1_000
 MINUTES_PER_DAY = 1_440
 
@@ -39,7 +41,14 @@ class Weight:
         )
 
 
-Histogram = Mapping[int, Weight]
+class Bucket(NamedTuple):
+    """Latencies of more than `above_seconds` and at most `up_to_seconds` seconds."""
+
+    above_seconds: float
+    up_to_seconds: float
+
+
+Histogram = Mapping[Bucket, Weight]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,9 @@ class Share:
 
     low: Fraction | None
     high: Fraction | None
+
+
+UNKNOWN = Share(None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +77,16 @@ class Attainment:
     revenue_at_risk: Decimal | None
 
 
-def merged(histograms: Iterable[Histogram]) -> dict[int, Weight]:
+def merged(histograms: Iterable[Histogram]) -> dict[Bucket, Weight]:
     """Counts of several hours, nodes or models added up, bucket by bucket."""
-    whole: dict[int, Weight] = {}
+    whole: dict[Bucket, Weight] = {}
     for histogram in histograms:
         for bucket, weight in histogram.items():
             whole[bucket] = whole[bucket] + weight if bucket in whole else weight
     return whole
 
 
-def with_revenue(histogram: Histogram, revenue: Decimal) -> dict[int, Weight]:
+def with_revenue(histogram: Histogram, revenue: Decimal) -> dict[Bucket, Weight]:
     """`histogram` with what its requests were billed, spread by their output tokens.
 
     revenue: of the same requests, at most 15 fraction digits. An estimate per bucket (the roll-up
@@ -90,15 +102,20 @@ def with_revenue(histogram: Histogram, revenue: Decimal) -> dict[int, Weight]:
     }
 
 
-def bucket_of(seconds: float) -> int:
-    """The bucket that counts a latency of `seconds` seconds; 0 holds all up to 1 millisecond."""
+def log_spaced(number: int) -> Bucket:
+    """Edges of the store's bucket `number` in seconds; 0 holds all up to 1 millisecond."""
+    return Bucket(_edge_seconds(number - 1) if number else 0.0, _edge_seconds(number))
+
+
+def _edge_seconds(number: int) -> float:
+    return float(2 ** (number / BUCKETS_PER_DOUBLING) / MILLISECONDS_PER_SECOND)
+
+
+def bucket_of(seconds: float) -> Bucket:
+    """The store's bucket that counts a latency of `seconds` seconds."""
     milliseconds = seconds * MILLISECONDS_PER_SECOND
-    return ceil(log2(milliseconds) * BUCKETS_PER_DOUBLING) if milliseconds > 1 else 0
-
-
-def upper_bound_seconds(bucket: int) -> float:
-    """Longest latency that `bucket` counts, in seconds."""
-    return float(2 ** (bucket / BUCKETS_PER_DOUBLING) / MILLISECONDS_PER_SECOND)
+    doublings = log2(milliseconds) if milliseconds > 1 else 0.0
+    return log_spaced(ceil(doublings * BUCKETS_PER_DOUBLING))
 
 
 def attainment(
@@ -123,24 +140,41 @@ def attainment(
     )
 
 
+def token_attainment(histogram: Histogram, limit_seconds: float) -> Attainment:
+    """Who met a limit where the histogram counts tokens and no requests: by token alone."""
+    low, high, whole = _met(histogram, limit_seconds)
+    return Attainment(
+        by_request=UNKNOWN,
+        by_token=_share(low.output_tokens, high.output_tokens, whole.output_tokens),
+        by_revenue=UNKNOWN,
+        goodput=UNKNOWN,
+        revenue_at_risk=None,
+    )
+
+
 def _met(histogram: Histogram, limit_seconds: float) -> tuple[Weight, Weight, Weight]:
     """Who surely met the limit, who may have, and all."""
-    cut = bucket_of(limit_seconds)
-    surely = [w for b, w in histogram.items() if upper_bound_seconds(b) <= limit_seconds]
-    perhaps = [w for b, w in histogram.items() if b <= cut]
+    surely = [w for b, w in histogram.items() if b.up_to_seconds <= limit_seconds]
+    perhaps = [w for b, w in histogram.items() if b.above_seconds < limit_seconds]
     return _sum(surely), _sum(perhaps), _sum(list(histogram.values()))
 
 
-def percentile_seconds(histogram: Histogram, ratio: Exact) -> float | None:
-    """Upper bound, in seconds, of the bucket that holds the request at `ratio` (0.99: P99)."""
-    whole = _sum(list(histogram.values())).requests
+def percentile_seconds(
+    histogram: Histogram, ratio: Exact, *, by_token: bool = False
+) -> float | None:
+    """Upper bound, in seconds, of the bucket that holds the request at `ratio` (0.99: P99).
+
+    by_token: the output token instead. None: nothing was counted, or the bucket has no bound.
+    """
+    counts = {b: w.output_tokens if by_token else w.requests for b, w in histogram.items()}
+    whole = sum(counts.values())
     if not whole:
         return None
     wanted, seen = Fraction(ratio) * whole, 0
-    for bucket in sorted(histogram):
-        seen += histogram[bucket].requests
+    for bucket in sorted(counts, key=lambda each: each.up_to_seconds):
+        seen += counts[bucket]
         if seen >= wanted:
-            return upper_bound_seconds(bucket)
+            return bucket.up_to_seconds if isfinite(bucket.up_to_seconds) else None
     raise ValueError(f"ratio must lie in 0..1, got {ratio}")
 
 
@@ -237,12 +271,12 @@ def _sum(weights: Sequence[Weight]) -> Weight:
 
 def _share(low: int, high: int, whole: Exact) -> Share:
     if not whole:
-        return Share(None, None)
+        return UNKNOWN
     return Share(Fraction(low) / Fraction(whole), Fraction(high) / Fraction(whole))
 
 
 def _revenue_share(low: Weight, high: Weight, whole: Weight) -> Share:
     if low.revenue is None or high.revenue is None or not whole.revenue:
-        return Share(None, None)
+        return UNKNOWN
     billed = Fraction(whole.revenue)
     return Share(Fraction(low.revenue) / billed, Fraction(high.revenue) / billed)

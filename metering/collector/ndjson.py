@@ -14,7 +14,13 @@ from metering.windows import parse_time
 
 COUNTER_MAX: Final = 9_000_000_000_000_000_000  # of a running total; also in sample_verdict.sql
 _Count = Annotated[int, msgspec.Meta(ge=0, le=COUNTER_MAX)]
-_TYPES: Final[dict[str, Any]] = {"text": str, "count": _Count, "time": str, "ratio": float}
+_TYPES: Final[dict[str, Any]] = {
+    "text": str,
+    "count": _Count,
+    "time": str,
+    "ratio": float,
+    "counts": dict[str, _Count],
+}
 _Sample = msgspec.defstruct(
     "Sample",
     [

@@ -15,8 +15,9 @@ from prometheus_client.registry import Collector
 from metering.replay.cluster import NodeLoad
 from metering.replay.devices import DeviceMetrics
 from metering.replay.hardware import HardwareProfile
+from metering.replay.intervals import Intervals
 from metering.replay.legs import Ending, Leg
-from metering.replay.nodes import EngineNode
+from metering.replay.nodes import EngineNode, Timeline
 from metering.replay.request import Customer
 from metering.replay.sglang_files import WARMUP_INPUT_TOKENS, warmup_output_tokens
 from metering.usage import Stage
@@ -73,13 +74,14 @@ class NodeMetrics(Collector):
         self.node = node
         self._capacity_tokens = hardware.kv_capacity_tokens
         self._devices = DeviceMetrics(node, hardware)
+        self._intervals = Intervals()
         self._load = load
         self._lock = Lock()
         self._counts: dict[tuple[str, tuple[str, ...]], int] = {}
         self._prompt_tokens = 0
         self._cached_tokens = 0
 
-    def count_leg(self, leg: Leg) -> None:
+    def count_leg(self, leg: Leg, timeline: Timeline) -> None:
         """Count a finished leg, written or not."""
         work = _Work(
             customer=leg.call.customer,
@@ -93,6 +95,7 @@ class NodeMetrics(Collector):
             self._add("num_transfer_failed_reqs", int(leg.ending is Ending.TRANSFER_FAILED))
             # Facts: the custom labels of this family are always empty.
             self._add("num_aborted_requests", int(not leg.is_written), _customer_labels(NOBODY))
+            self._intervals.count(leg, timeline)
 
     def count_warmup(self) -> None:
         """Count the request that the engine sends itself at start."""
@@ -110,8 +113,11 @@ class NodeMetrics(Collector):
         """Every family, as of now."""
         with self._lock:
             counts = dict(self._counts)
+            intervals = self._intervals.family(*self._engine_labels())
             hit_rate = self._cached_tokens / (self._prompt_tokens or 1)
         yield from self._counter_families(counts)
+        if intervals.samples:
+            yield intervals
         load = self._load()
         yield from self._gauge_families(load, hit_rate)
         yield from self._devices.families(load)

@@ -166,7 +166,7 @@ class Replay:
                     pace.wait_until(finished_at)
                 if leg.is_written:
                     files[leg.node].write(record(leg, self.nodes, timeline), finished_at)
-                self.metrics[leg.node].count_leg(leg)
+                self.metrics[leg.node].count_leg(leg, timeline)
                 totals.count_leg(leg, self.nodes[leg.node].node_id)
                 totals.finished_within(timeline.at(leg.received_at), finished_at)
         _write_json(self._out / TOTALS, totals.described())

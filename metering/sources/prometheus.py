@@ -11,11 +11,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from metering.errors import UsageInvalid
 from metering.identity import bounded
 from metering.sources.record import NodeIdentity, Row
-from metering.usage import Stage
+from metering.usage import BUCKETS_MAX, Stage
 
 EXPOSITION_CHARACTERS_MAX: Final = 64 << 20
 COUNTER_MAX: Final = 10**18  # tokens; what a column can hold
 _RANKS: Final = ("pp_rank", "tp_rank", "moe_ep_rank")
+_ALL: Final = "+Inf"  # the bucket that counts every observation
 _STAGES: Final = frozenset({Stage.PREFILL.value, Stage.DECODE.value, Stage.UNIFIED.value})
 
 
@@ -74,6 +75,19 @@ def count(series: Iterable[Series]) -> int | None:
         return None
     whole = sum(int(value) for value in values)
     return whole if 0 <= whole <= COUNTER_MAX else None
+
+
+def by_upper_bound(series: Iterable[Series]) -> dict[str, int] | None:
+    """A histogram's buckets: upper bound as the engine writes it → observations up to it so far.
+
+    Label sets are added, repeats by ranks taken once. None where there is no whole histogram.
+    """
+    found: dict[str, list[Series]] = {}
+    for one in one_per_replica(series):
+        found.setdefault(one.labels.get("le", ""), []).append(one)
+    counts = {bound: counted for bound in found if (counted := count(found[bound])) is not None}
+    is_whole = _ALL in counts and len(counts) == len(found) <= BUCKETS_MAX
+    return counts if is_whole else None
 
 
 def total(series: Iterable[Series]) -> float | None:

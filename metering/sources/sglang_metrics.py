@@ -2,7 +2,8 @@
 
 Tokenizer counters are summed over label sets; scheduler gauges are repeated by ranks and taken
 once. Counters start at 0 with the server and carry no start time: a decrease is a restart. Before
-its first increment a counter has no series: where the scheduler reports, that is 0.
+its first increment a counter has no series: where the scheduler reports, that is 0. Inter-token
+latency is counted by token, for what is pushed to the client after the first push.
 `sglang:utilization` is never set by 0.5.23 and therefore not read.
 """
 
@@ -12,6 +13,7 @@ from typing import Final
 from metering.sources.prometheus import (
     Exposition,
     Series,
+    by_upper_bound,
     count,
     mean,
     one_per_replica,
@@ -32,6 +34,8 @@ _COUNTERS: Final = {
     "counter_requests": "sglang:num_requests_total",
     "counter_aborted_requests": "sglang:num_aborted_requests_total",
 }
+_ITL: Final = "sglang:inter_token_latency_seconds_bucket"
+_NO_INTERVAL_YET: Final = {"+Inf": 0}
 
 
 def parse(text: str, node: NodeIdentity, sampled_at: datetime) -> list[Row]:
@@ -46,6 +50,8 @@ def parse(text: str, node: NodeIdentity, sampled_at: datetime) -> list[Row]:
             for field, name in _COUNTERS.items()
             for found in (exposition.series(name, model_name=model),)
         }
+        intervals = by_upper_bound(exposition.series(_ITL, model_name=model))
+        row["itl_by_bucket"] = intervals or (_NO_INTERVAL_YET if reports else None)
         row |= _gauges(exposition, model)
         roles = exposition.values_of("engine_type", _PREFIX)
         if len(roles) == 1 and roles[0] in set(Stage):

@@ -4,7 +4,8 @@ Series are summed over `engine` (data-parallel replicas). One process has `_crea
 process_start_time_seconds, which tell a restart; with --api-server-count > 1 they are absent. On a
 decode node the cached counter holds the transferred prompt: a cross-check, never a bill. Tokens are
 counted as they are computed; the request_* histograms take a request's tokens when it has finished,
-so the difference is what clients that left, and requests that still run, have cost.
+so the difference is what clients that left, and requests that still run, have cost. Each step of
+the engine that adds to an answer is one inter-token interval, however many tokens it brought.
 """
 
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import Final
 
 from metering.sources.prometheus import (
     Exposition,
+    by_upper_bound,
     count,
     mean,
     read_exposition,
@@ -30,6 +32,10 @@ _COUNTERS: Final = {
     "counter_finished_input_tokens": "vllm:request_prompt_tokens_sum",
     "counter_finished_output_tokens": "vllm:request_generation_tokens_sum",
 }
+_ITL: Final = (
+    "vllm:inter_token_latency_seconds_bucket",
+    "vllm:time_per_output_token_seconds_bucket",  # its name in older releases
+)
 
 
 def parse(text: str, node: NodeIdentity, sampled_at: datetime) -> list[Row]:
@@ -53,9 +59,15 @@ def parse(text: str, node: NodeIdentity, sampled_at: datetime) -> list[Row]:
             "counter_requests": count(s for s in finished if s not in aborted),
             "counter_aborted_requests": count(aborted),
             "counter_epoch": _epoch(exposition, model),
+            "itl_by_bucket": _itl(exposition, model),
         }
 
     return rows_by_model(exposition, _PREFIX, row_of)
+
+
+def _itl(exposition: Exposition, model: str) -> dict[str, int] | None:
+    found = (by_upper_bound(exposition.series(name, model_name=model)) for name in _ITL)
+    return next((counts for counts in found if counts is not None), None)
 
 
 def _epoch(exposition: Exposition, model: str) -> str | None:

@@ -45,7 +45,12 @@ ROLLUPS: Final[Mapping[str, Rollup]] = {
         whole_where="adjusts_period IS NULL",
     ),
     "node_hourly": Rollup(("hour_start_at", "node_id", "stage", "pool", "model_id", *_DISPOSITION)),
-    "latency_hourly": Rollup(("hour_start_at", "model_id", "pool", "node_id", "measure", "bucket")),
+    "latency_hourly": Rollup(
+        (
+            *("hour_start_at", "model_id", "pool", "node_id", "measure"),
+            *("bucket", "above_seconds", "up_to_seconds"),
+        )
+    ),
     "node_tenant_daily": Rollup(("day", "node_id", "stage", "tenant_id", "project_id", "model_id")),
     "node_shape_daily": Rollup(("day", "node_id", "model_id", "input_class", "cached_class")),
 }

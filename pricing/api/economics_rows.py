@@ -35,7 +35,7 @@ from pricing.ledger.servers import Server
 from pricing.reports.server_economics import servers_in_window
 from pricing.server_economics import ServerWindow, Worth, together, worth
 
-INPUT_SPLIT: Final = "prefill servers, by kappa; unified ones by output_weight too"
+INPUT_SPLIT: Final = "of prefill servers, by kappa; of unified ones by output_weight too"
 GroupBy = Literal["server", "pool", "hardware", "stage", "fleet"]
 
 
@@ -88,7 +88,7 @@ class EconomicsRow(Shown):
     cost_per_million_uncached: Amount | None = figure(PER_MILLION, WORTH, INPUT_SPLIT)
     cost_per_million_cached: Amount | None = figure(PER_MILLION, WORTH, INPUT_SPLIT)
     cost_per_million_output: Amount | None = figure(
-        PER_MILLION, WORTH, "decode servers; unified ones by output_weight"
+        PER_MILLION, WORTH, "of decode servers; of unified ones by output_weight"
     )
     break_even_factor: float | None = figure("times this revenue", WORTH, "that pays the cost")
     break_even_utilization_ratio: float | None = figure("ratio", WORTH, "U that pays the cost")

@@ -1,6 +1,5 @@
 """What servers did in a window, from the roll-ups: which shapes, how fast."""
 
-from collections.abc import Mapping
 from datetime import time
 
 import duckdb
@@ -10,9 +9,6 @@ from metering.windows import Window
 from pricing.errors import RequestInvalid
 from pricing.estimates.kappa_regression import Observations
 from pricing.reports.rows import read_rows
-from pricing.slo import Weight
-
-MEASURES = ("ttft", "tpot", "e2e", "queue")
 
 
 def prefill_shapes(
@@ -25,30 +21,6 @@ def prefill_shapes(
         for name in ("requests", "uncached_tokens", "cached_tokens", "prefill_seconds")
     }
     return Observations(**columns)
-
-
-def latency_histogram(
-    cursor: duckdb.DuckDBPyConnection,
-    window: Window,
-    *,
-    measure: str,
-    model_id: str | None = None,
-    pool: str | None = None,
-    node_id: str | None = None,
-) -> Mapping[int, Weight]:
-    """Counts of `measure` by bucket for pricing.slo (sql/latency_histogram.sql)."""
-    if measure not in MEASURES:
-        raise RequestInvalid(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}.")
-    rows = read_rows(
-        cursor,
-        "latency_histogram",
-        window,
-        measure=measure,
-        model_id=model_id,
-        pool=pool,
-        node_id=node_id,
-    )
-    return {row["bucket"]: Weight(row["requests"], row["output_tokens"]) for row in rows}
 
 
 def whole_days(window: Window) -> Window:

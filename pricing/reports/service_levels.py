@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Final, Literal
 
 import duckdb
 
@@ -14,16 +14,21 @@ from pricing.reports.rows import read_rows
 from pricing.slo import (
     Attainment,
     BothMet,
+    Bucket,
     Histogram,
     Weight,
     attainment,
     both_limits,
+    log_spaced,
     percentile_seconds,
+    token_attainment,
     with_revenue,
 )
 
 GroupBy = Literal["all", "model", "pool", "node", "hour", "day"]
-Measure = Literal["ttft", "tpot", "e2e", "queue"]
+RequestMeasure = Literal["ttft", "tpot", "e2e", "queue"]  # one latency a request
+Measure = Literal[RequestMeasure, "itl"]
+ITL: Final = "itl"  # one latency a token: engines count it over all requests together
 Stage = Literal["delivering", "prefill"]
 SECONDS_OF: dict[GroupBy, int] = {"hour": SECONDS_PER_HOUR, "day": SECONDS_PER_DAY}
 
@@ -37,7 +42,7 @@ class LevelsQuery:
 
     measure: Measure
     limit_seconds: float
-    also: Measure | None = None
+    also: RequestMeasure | None = None
     also_limit_seconds: float = 0.0
     stage: Stage = "delivering"
     group_by: GroupBy = "all"
@@ -48,19 +53,23 @@ class LevelsQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
-    """One group: who met the limit, percentiles in seconds, what was billed (one currency)."""
+    """One group: who met the limit, percentiles in seconds, what was billed (one currency).
+
+    by_token: the measure counts tokens and no requests; then nothing is known by request.
+    """
 
     group: str | None
     histogram: Histogram
-    failed_requests: int
+    by_token: bool = False
+    failed_requests: int | None
     currency: str | None
     revenue: Decimal | None
     met: Attainment
     both: BothMet | None = None
 
     def percentile(self, ratio: Exact) -> float | None:
-        """Upper bound in seconds of the bucket that holds the request at `ratio`."""
-        return percentile_seconds(self.histogram, ratio)
+        """Upper bound in seconds of the bucket that holds the request (token) at `ratio`."""
+        return percentile_seconds(self.histogram, ratio, by_token=self.by_token)
 
 
 def service_levels(
@@ -74,6 +83,8 @@ def service_levels(
         "node_id": query.node_id,
     }
     histograms = _histograms(cursor, window, query.measure, query.stage, asked)
+    if query.measure == ITL:
+        return [_token_levels(group, query, found) for group, found in histograms.items()]
     others = _histograms(cursor, window, query.also, query.stage, asked)
     failed: dict[str | None, int] = defaultdict(int)
     money: dict[str | None, dict[str, Decimal]] = defaultdict(dict)
@@ -103,15 +114,33 @@ def _histograms(
     measure: Measure | None,
     stage: Stage,
     asked: dict[str, str | None],
-) -> dict[str | None, dict[int, Weight]]:
+) -> dict[str | None, dict[Bucket, Weight]]:
     """Counts by group and bucket; none where no measure is asked for."""
-    found: dict[str | None, dict[int, Weight]] = defaultdict(dict)
+    found: dict[str | None, dict[Bucket, Weight]] = defaultdict(dict)
     if measure is None:
         return found
     for row in read_rows(cursor, "latency_groups", window, measure=measure, stage=stage, **asked):
         weight = Weight(row["requests"], row["output_tokens"])
-        found[row["group_name"]][row["bucket"]] = weight
+        found[row["group_name"]][_bucket(row)] = weight
     return found
+
+
+def _bucket(row: dict[str, Any]) -> Bucket:
+    if row["up_to_seconds"] is None:
+        return log_spaced(row["bucket"])
+    return Bucket(row["above_seconds"], row["up_to_seconds"])
+
+
+def _token_levels(group: str | None, query: LevelsQuery, histogram: Histogram) -> Levels:
+    return Levels(
+        group=group,
+        histogram=histogram,
+        by_token=True,
+        failed_requests=None,
+        currency=None,
+        revenue=None,
+        met=token_attainment(histogram, query.limit_seconds),
+    )
 
 
 def _levels(  # noqa: PLR0913 - what one group is made of

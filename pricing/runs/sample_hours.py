@@ -1,4 +1,4 @@
-"""Node samples folded into hours, each hour once (sql/fold_samples.sql)."""
+"""Node samples folded into hours, each hour once (sql/fold_samples.sql, sql/fold_itl.sql)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -22,5 +22,6 @@ def fold_samples(cursor: duckdb.DuckDBPyConnection, *, now: datetime) -> int:
     values = {"start_at": start, "end_at": end, "now": now.astimezone(UTC).replace(tzinfo=None)}
     with transaction(cursor):
         run(cursor, "fold_samples", values)
+        run(cursor, "fold_itl", values)
         run(cursor, "fold_samples_done", values)
     return (end - start) // timedelta(hours=1)

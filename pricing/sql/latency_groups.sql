@@ -1,6 +1,7 @@
--- latency_groups: counts of one measure by log-spaced bucket, per group
--- grain:  group_name, bucket
--- units:  requests, output tokens; bucket b holds up to 2^(b/8) milliseconds
+-- latency_groups: counts of one measure by bucket, per group
+-- grain:  group_name, bucket, its edges
+-- units:  requests, output tokens; bucket b holds up to 2^(b/8) milliseconds; where the edges are an
+--         engine's own, more than above_seconds and at most up_to_seconds
 -- window: UTC hours of the finish in [$start_at, $end_at)
 -- $stage: prefill: what prefill servers measured themselves; delivering: what the servers that
 --         delivered the answers did (decode, unified), so that no request counts twice
@@ -21,6 +22,8 @@ SELECT
         ELSE 'all'
     END                           AS group_name,
     l.bucket,
+    l.above_seconds,
+    l.up_to_seconds,
     sum(l.requests)::BIGINT       AS requests,
     sum(l.output_tokens)::BIGINT  AS output_tokens
 FROM latency_hourly AS l
@@ -31,6 +34,6 @@ WHERE l.hour_start_at >= $start_at AND l.hour_start_at < $end_at
   AND ($model_id IS NULL OR l.model_id = $model_id)
   AND ($pool IS NULL OR l.pool = $pool)
   AND ($node_id IS NULL OR l.node_id = $node_id)
-GROUP BY group_name, l.bucket
-HAVING sum(l.requests) <> 0
-ORDER BY group_name, l.bucket
+GROUP BY ALL
+HAVING sum(l.requests) <> 0 OR sum(l.output_tokens) <> 0
+ORDER BY ALL

@@ -1,7 +1,7 @@
 -- rollup_latency: log-spaced histogram counts, as deltas of latency_hourly
 -- grain: UTC hour of the finish, model, pool, node, measure, bucket
 -- units: bucket b holds durations in (2^((b-1)/8), 2^(b/8)] milliseconds; at most 1 ms: bucket 0
-INSERT INTO latency_hourly
+INSERT INTO latency_hourly BY NAME
 WITH timed AS (
     SELECT
         date_trunc('hour', finished_at) AS hour_start_at, model_id, pool, node_id,
@@ -21,7 +21,7 @@ measured AS (
 SELECT
     hour_start_at, model_id, pool, node_id, measure,
     CASE WHEN seconds <= 0.001 THEN 0 ELSE ceil(8 * log2(seconds * 1000))::INTEGER END AS bucket,
-    count(*), sum(output_tokens)::BIGINT
+    count(*) AS requests, sum(output_tokens)::BIGINT AS output_tokens
 FROM measured
 WHERE seconds IS NOT NULL AND isfinite(seconds) AND seconds < 1e9
 GROUP BY ALL

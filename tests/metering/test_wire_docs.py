@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from metering.usage import COUNT_MAX, LABELS_MAX, LEG_FIELDS, SAMPLE_FIELDS, TEXT_LENGTH_MAX
+from metering.usage import (
+    BUCKETS_MAX,
+    COUNT_MAX,
+    LABELS_MAX,
+    LEG_FIELDS,
+    SAMPLE_FIELDS,
+    TEXT_LENGTH_MAX,
+)
 from metering.wire import ARROW_TYPES, LEG_SCHEMA, SAMPLE_SCHEMA
 from metering.wire_docs import ARROW_NAMES, with_tables
 
@@ -20,7 +27,8 @@ def test_the_tables_are_the_contract(root: Path) -> None:
 def test_the_page_states_the_bounds_in_force(root: Path) -> None:
     """metering.usage defines them."""
     assert COUNT_MAX == 10**12
-    for bound in (f"{TEXT_LENGTH_MAX} characters", f"{LABELS_MAX} entries", "0..10^12"):
+    lengths = (f"{TEXT_LENGTH_MAX} characters", f"{LABELS_MAX} entries", f"{BUCKETS_MAX} bounds")
+    for bound in (*lengths, "0..10^12"):
         assert bound in read_page(root)
 
 

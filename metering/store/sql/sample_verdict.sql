@@ -1,6 +1,7 @@
 -- sample_verdict: incoming node samples → one verdict each, in the form of leg_verdict
 -- grain:   row of the registered Arrow table `incoming`
--- units:   counts 0..10^12; times UTC; text at most 512 characters
+-- units:   counts 0..9 × 10^18; times UTC; text at most 512 characters; histograms as Prometheus
+--          writes them: at most 128 upper bounds in seconds, counts that never fall towards +Inf
 -- window:  $earliest_at..$latest_at, inclusive; NULL: times are not held against a clock
 -- why event_id: a scrape is known by its time, node, source, stage and model
 CREATE OR REPLACE TEMP TABLE verdict AS
@@ -42,6 +43,20 @@ SELECT
         WHEN length(pool) > 512 THEN 'pool|at most 512 characters'
         WHEN length(model_id) > 512 THEN 'model_id|at most 512 characters'
         WHEN length(counter_epoch) > 512 THEN 'counter_epoch|at most 512 characters'
+        WHEN itl_by_bucket IS NOT NULL AND (
+            cardinality(itl_by_bucket) > 128
+            OR itl_by_bucket['+Inf'] IS NULL
+            OR len(list_filter(map_entries(itl_by_bucket), lambda e:
+                coalesce(e.value NOT BETWEEN 0 AND 9000000000000000000, true)
+                OR coalesce(try_cast(e.key AS DOUBLE) NOT BETWEEN 0 AND 'Infinity', true))) > 0
+            OR list_transform(
+                list_sort(list_transform(map_entries(itl_by_bucket),
+                    lambda e: {'bound': try_cast(e.key AS DOUBLE), 'counted': e.value})),
+                lambda e: e.counted) <> list_sort(map_values(itl_by_bucket)))
+            THEN 'itl_by_bucket|at most 128 upper bounds in seconds, +Inf among them, each with a '
+                || 'count that is not below that of a smaller bound'
+        WHEN itl_by_bucket IS NOT NULL AND coalesce(model_id, '') = ''
+            THEN 'model_id|missing: a histogram of latency is of one model'
         WHEN sampled_at > $latest_at
             THEN 'sampled_at|more than 48 hours ahead of the collector''s clock: '
                 || 'set the clock of the sender'

@@ -16,30 +16,36 @@ from pricing.api.shapes import Amount, Report, Shown, Text
 from pricing.api.windows import WindowQuery, until_now
 from pricing.errors import RequestInvalid
 from pricing.reports.service_levels import (
+    ITL,
     GroupBy,
     Levels,
     LevelsQuery,
     Measure,
+    RequestMeasure,
     Stage,
     service_levels,
 )
 from pricing.reports.usage_report import HOUR, INTERVALS_MAX, check_edges
-from pricing.slo import BothMet, Share
+from pricing.slo import UNKNOWN, BothMet, Share
 
 router = APIRouter(tags=["economics"])
 Reading = Annotated[Call, may("economics:read")]
 LIMIT_MAX = 86_400  # seconds
 PER_SECOND = "requests per second"
+NO_REQUESTS = (
+    "Engines count inter-token latency over all their requests together: it is known by token, "
+    "not by request or revenue."
+)
 
 
 class LevelsAsked(WindowQuery):
     """Which window, which latency, and the limit that was promised."""
 
     measure: Measure = Field(
-        "ttft", description="ttft, tpot, e2e or queue; no record of a request tells itl"
+        "ttft", description="ttft, tpot, e2e, queue, or itl: from the engines' histograms, by token"
     )
     limit_seconds: Annotated[float, Field(gt=0, le=LIMIT_MAX)] = Field(examples=[6.0])
-    also: Measure | None = Field(
+    also: RequestMeasure | None = Field(
         None, description="a second measure that the same requests should meet, such as tpot"
     )
     also_limit_seconds: Annotated[float, Field(gt=0, le=LIMIT_MAX)] | None = Field(
@@ -57,9 +63,14 @@ class LevelsRow(Shown):
     """One group. A bucket that the limit cuts lies on either side: a share has low and high."""
 
     group: str | None = Field(description="model, pool, node, hour, day or 'all'")
-    requests: int = figure("requests", SERVICE_LEVELS, "measured")
-    failed_requests: int = figure("requests", SERVICE_LEVELS, "errors, refusals, no answer: missed")
-    output_tokens: int = figure("tokens", SERVICE_LEVELS)
+    requests: int | None = figure("requests", SERVICE_LEVELS, "measured")
+    failed_requests: int | None = figure(
+        "requests", SERVICE_LEVELS, "errors, refusals, no answer: missed"
+    )
+    by_request_reason: str | None = Field(
+        description="why nothing is known by request and by revenue"
+    )
+    output_tokens: int = figure("tokens", SERVICE_LEVELS, "itl: intervals that engines counted")
     p50_seconds: float | None = figure(SECONDS, SERVICE_LEVELS, "upper bound of its bucket")
     p90_seconds: float | None = figure(SECONDS, SERVICE_LEVELS, "upper bound of its bucket")
     p99_seconds: float | None = figure(SECONDS, SERVICE_LEVELS, "upper bound of its bucket")
@@ -77,7 +88,9 @@ class LevelsRow(Shown):
     both_by_token_high: float | None = figure(RATIO, SERVICE_LEVELS, "of output tokens")
     both_goodput_low: float | None = figure(PER_SECOND, SERVICE_LEVELS, "that met both limits")
     both_goodput_high: float | None = figure(PER_SECOND, SERVICE_LEVELS)
-    is_met: bool | None = Field(description="by request; null: the bucket of the limit decides")
+    is_met: bool | None = Field(
+        description="by request, itl by token; null: the bucket of the limit decides"
+    )
     currency: str | None = Field(description="null: several, or nothing was billed")
     revenue: Amount | None = figure(MONEY, LEDGER, "of the group's requests, by billing instant")
     revenue_at_risk: Amount | None = figure(MONEY, SERVICE_LEVELS, "of those that may have missed")
@@ -95,6 +108,7 @@ def get_levels(call: Reading, asked: Annotated[LevelsAsked, Query()]) -> Respons
     Histograms are added and then read; percentiles are never averaged. Of two limits at once they
     say bounds: which requests met both is in no histogram of one measure. Latencies count by
     finish, money by billing instant. A request is measured once, on the server that delivered it.
+    Inter-token latency (itl) is known by token alone, with the engines' own edges, for whole hours.
     """
     window = asked.window()
     check_edges(window, [window], HOUR)
@@ -109,6 +123,11 @@ def get_levels(call: Reading, asked: Annotated[LevelsAsked, Query()]) -> Respons
             "also and also_limit_seconds belong together.",
             remedy="Give both, such as also=tpot&also_limit_seconds=0.05.",
         )
+    if asked.also is not None and asked.measure == ITL:
+        raise RequestInvalid(
+            "itl knows no requests, so none that met another limit too.",
+            remedy="Ask for itl alone; for two limits at once use tpot.",
+        )
     stated = asked.model_dump(include=set(LevelsQuery.__dataclass_fields__), exclude_none=True)
     query = LevelsQuery(**stated)
     rows = call.usage(lambda cursor: service_levels(cursor, passed, query))
@@ -118,6 +137,7 @@ def get_levels(call: Reading, asked: Annotated[LevelsAsked, Query()]) -> Respons
 
 def _row(row: Levels, target: Decimal) -> dict[str, Any]:
     weights = row.histogram.values()
+    requests = None if row.by_token else sum(weight.requests for weight in weights)
     shares = {
         "by_request": row.met.by_request,
         "by_token": row.met.by_token,
@@ -127,12 +147,13 @@ def _row(row: Levels, target: Decimal) -> dict[str, Any]:
     }
     return {
         "group": row.group,
-        "requests": sum(weight.requests for weight in weights),
+        "requests": requests,
         "failed_requests": row.failed_requests,
+        "by_request_reason": NO_REQUESTS if row.by_token else None,
         "output_tokens": sum(weight.output_tokens for weight in weights),
         **{f"p{n}_seconds": row.percentile(Fraction(n, 100)) for n in (50, 90, 99)},
         **{f"{name}_{end}": value for name, s in shares.items() for end, value in _ends(s).items()},
-        "is_met": _is_met(row.met.by_request, target),
+        "is_met": _is_met(row.met.by_token if row.by_token else row.met.by_request, target),
         "currency": row.currency,
         "revenue": row.revenue,
         "revenue_at_risk": row.met.revenue_at_risk,
@@ -140,9 +161,8 @@ def _row(row: Levels, target: Decimal) -> dict[str, Any]:
 
 
 def _both(found: BothMet | None) -> dict[str, Share]:
-    unknown = Share(None, None)
     return {
-        f"both_{name}": unknown if found is None else getattr(found, name)
+        f"both_{name}": UNKNOWN if found is None else getattr(found, name)
         for name in ("by_request", "by_token", "goodput")
     }
 

@@ -153,3 +153,22 @@ def test_a_taken_port_is_named(tmp_path: Path):
             serving(run.metrics[:1], port),
         ):
             pass
+
+
+def test_intervals_are_those_between_the_tokens_of_the_lines(tmp_path: Path):
+    """Facts §1d: each token after the first push, which holds 50 of an answer that is not streamed.
+
+    Plain hardware decodes a token in 10 ms, so that all lie in the buckets around it.
+    """
+    source = [request(i * 2.0, [(i * 10, 10)], output_tokens=60) for i in range(40)]
+    run = Replay(lambda: iter(source), ReplaySettings(shape=shape()), tmp_path)
+    run.announce()
+    run.run(NOW)
+    series = scraped(run.metrics[1])
+    lines = [line for line in lines_of(run.nodes[1].log_folder) if line["completion_tokens"] == 60]
+    streamed = sum(line["request_parameters"]["stream"] for line in lines)
+    name, tokens = "sglang:inter_token_latency_seconds", 59 * streamed + 10 * (40 - streamed)
+    assert 0 < streamed < len(lines) == 40
+    assert total(series, f"{name}_count") == total(series, f"{name}_bucket", le="0.015") == tokens
+    assert total(series, f"{name}_bucket", le="0.008") == 0
+    assert not any(key.startswith(name) for key, _ in scraped(run.metrics[0]))

@@ -2,13 +2,18 @@
 
 import json
 import tomllib
+from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
-from tests.pricing.api.conftest import BOOK, leg, open_house
+from metering.wire import SAMPLE_SCHEMA, to_ipc
+from pricing.runs.sample_hours import fold_samples
+from tests.pricing.api.conftest import BOOK, NOW, leg, open_house
 from tests.pricing.api.test_economics import DAY, half
 
 LIMIT = {"measure": "ttft", "limit_seconds": 2}
+NDJSON = {"Content-Type": "application/x-ndjson"}
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +94,79 @@ def test_a_pair_counts_once(house):
     assert (row["requests"], row["by_request_high"], row["revenue"]) == (1, 0.0, None)
 
 
-def test_what_no_engine_tells_is_refused(served):
-    """No record of a request holds its inter-token latencies."""
-    answer = served.get("/v1/slo", params=DAY | LIMIT | {"measure": "itl"})
-    assert answer.status_code == 422
+def scrapes(house, *counted, **change):
+    """What a sidecar sends of a decode server from 09:10, a minute apart; the hour is folded."""
+    at = NOW.replace(hour=9, minute=10)
+    rows = [
+        {"node_id": "d01", "source": "vllm_metrics", "stage": "decode", "model_id": "m-river"}
+        | {"sampled_at": (at + timedelta(minutes=minute)).isoformat(), "itl_by_bucket": counts}
+        | change
+        for minute, counts in enumerate(counted)
+    ]
+    body = "\n".join(json.dumps(row) for row in rows)
+    answer = house.send("POST", "/v1/usage/samples", content=body, headers=NDJSON)
+    fold_samples(house.store.cursor(), now=NOW)
+    return answer.json()
+
+
+def test_inter_token_latency_from_the_engines_histogram(house):
+    """90 − 10 of 110 − 10 intervals took up to 25 ms; of requests and money nothing is known."""
+    assert scrapes(house, {"0.025": 10, "+Inf": 10}, {"0.025": 90, "+Inf": 110})["accepted"] == 2
+    (row,) = levels(house, measure="itl", limit_seconds=0.025, target="0.8")
+    assert (row["by_token_low"], row["by_token_high"], row["is_met"]) == (0.8, 0.8, True)
+    assert (row["output_tokens"], row["p50_seconds"], row["p99_seconds"]) == (100, 0.025, None)
+    unknown = ("requests", "failed_requests", "by_request_low", "by_revenue_high", "goodput_low",
+               "revenue", "revenue_at_risk")  # fmt: skip
+    assert {row[name] for name in unknown} == {None}
+    assert "by token" in row["by_request_reason"]
+
+
+def test_a_limit_that_cuts_an_engines_bucket_stays_open(house):
+    """20 ms lies within (0, 25]: between 0 and 80 of 100, so 50 % are neither kept nor missed."""
+    scrapes(house, {"0.025": 0, "+Inf": 0}, {"0.025": 80, "+Inf": 100})
+    (row,) = levels(house, measure="itl", limit_seconds=0.02, target="0.5")
+    assert (row["by_token_low"], row["by_token_high"], row["is_met"]) == (0.0, 0.8, None)
+    assert levels(house, measure="ttft") == []
+
+
+def test_samples_of_an_older_sidecar_say_nothing_of_it(house):
+    """They lack the field, in JSON and in Arrow; both are stored."""
+    old = SAMPLE_SCHEMA.remove(SAMPLE_SCHEMA.get_field_index("itl_by_bucket"))
+    row = {"node_id": "d01", "source": "vllm_metrics", "sampled_at": NOW, "model_id": "m-river"}
+    body = to_ipc(pa.RecordBatch.from_pylist([row], schema=old))
+    sent = {"Content-Type": "application/vnd.apache.arrow.stream"}
+    answer = house.send("POST", "/v1/usage/samples", content=body, headers=sent)
+    assert answer.json()["accepted"] == scrapes(house, None)["accepted"] == 1
+    assert levels(house, measure="itl") == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "change", "field"),
+    [
+        ({"0.01": 3}, {}, "itl_by_bucket"),  # how many are above?
+        ({"0.01": 3, "+Inf": 2}, {}, "itl_by_bucket"),  # fewer in all than up to 10 ms
+        ({"soon": 1, "+Inf": 2}, {}, "itl_by_bucket"),  # no number of seconds
+        ({"nan": 1, "+Inf": 2}, {}, "itl_by_bucket"),
+        ({str(edge): 1 for edge in range(128)} | {"+Inf": 1}, {}, "itl_by_bucket"),  # 129 bounds
+        ({"+Inf": 2}, {"model_id": None}, "model_id"),  # whose?
+    ],
+)
+def test_what_is_no_histogram_is_rejected(house, counts, change, field):
+    """By the name of its field, with what is expected."""
+    answer = scrapes(house, counts, **change)
+    assert [(r["outcome"], r["field"]) for r in answer["records"]] == [("rejected", field)]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"also": "itl", "also_limit_seconds": 1},
+        {"measure": "itl", "also": "ttft", "also_limit_seconds": 1},
+    ],
+)
+def test_which_requests_met_itl_too_is_in_no_histogram(served, asked):
+    """Requests are not told apart in it: no bounds on both, 422."""
+    assert served.get("/v1/slo", params=DAY | LIMIT | asked).status_code == 422
 
 
 def test_the_sheet_of_the_docs_as_json(furnished, root):

@@ -43,8 +43,14 @@ from pricing.kv_transfer import (
     reload_bytes_per_second_floor,
 )
 from pricing.roi import cash_flows, flow_dates, outlook, steady_month
-from pricing.server_economics import ServerWindow, worth
-from pricing.slo import error_budget_minutes, window_mean_availability
+from pricing.server_economics import ServerWindow, together, worth
+from pricing.slo import (
+    Bucket,
+    Weight,
+    error_budget_minutes,
+    token_attainment,
+    window_mean_availability,
+)
 from pricing.variance import SegmentSales, WindowSales, variance_bridge
 
 F = Fraction
@@ -52,6 +58,13 @@ DAY, MONTH = 86_400, 30 * 86_400
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 GLM = TokenPrices(input_price=8, cached_price=2, output_price=28)
 B = 10**9
+
+
+INTERVALS = {
+    Bucket(0.0, 0.01): Weight(0, 10),
+    Bucket(0.01, 0.025): Weight(0, 5),
+    Bucket(0.025, float("inf")): Weight(0, 1),
+}
 
 
 def earned(seconds=MONTH, rate="83670.6", ratio="0.9", out=0, used=1):
@@ -105,17 +118,35 @@ MIX = {
     "2.4": lambda: mix.slower_class_throughput(F("83670.6"), F("95920.5"), F("0.5")),
     "12.5": lambda: mix.equivalence_ratio((54, 35, F("18.4")), (100, 70, 40), SHARES),
 }
-OPENCOST = worth(
-    ServerWindow(
+
+
+def an_hour(stage, cost, entered, cached, output):
+    """A server in an hour: its cost, and tokens in, cached, out."""
+    return ServerWindow(
         node_ids=("u01",),
-        stage="unified",
+        stage=stage,
         seconds=F(3_600),
-        input_tokens=12_000_000,
-        cached_tokens=800_000,
-        output_tokens=3_000_000,
-        cost={"rent": Decimal("3.2")},
-    ),
+        input_tokens=entered,
+        cached_tokens=cached,
+        output_tokens=output,
+        cost={"rent": Decimal(cost)},
+    )
+
+
+OPENCOST = worth(
+    an_hour("unified", "3.2", 12_000_000, 800_000, 3_000_000),
     output_weight=F(600, 3_000_000) / F(600, 11_200_000),
+)
+GROUP = worth(
+    together(
+        [
+            an_hour("prefill", 100, 10**7, 2 * 10**6, 0),
+            an_hour("decode", 60, 0, 0, 10**6),
+            an_hour("unified", 40, 10**6, 0, 10**6),
+        ]
+    ),
+    kappa=F(1, 2),
+    output_weight=3,
 )
 PREFILL_HOURS, DECODE_HOURS = ec.node_hours(608 * B, 73_700), ec.node_hours(168 * B, 14_800)
 DEEPSEEK = {
@@ -132,6 +163,8 @@ DEEPSEEK = {
     "3.11": lambda: ec.hourly_cost_per_million_tokens(16, 22_300),
     "3.13": lambda: OPENCOST.cost_per_million_uncached,
     "3.14": lambda: OPENCOST.figures.cost_per_million_output,
+    "3.15": lambda: GROUP.cost_per_million_uncached,
+    "3.16": lambda: GROUP.figures.cost_per_million_output,
     "3.12": lambda: ec.hourly_cost_per_million_tokens(F("2.8"), 1_000),
 }
 REQUEST = at.BilledLines(
@@ -268,6 +301,8 @@ CACHE = {
     "10.3": lambda: 100 * ps.peak_shift(F("0.45"), 2, peak_hours=7, shifted_share=F("0.2"))[0],
     "11.1": lambda: 100 * window_mean_availability([(1, 1)] * 12 + [(0, 1)] * 8_628),
     "11.2": lambda: error_budget_minutes(F("0.999"), 30),
+    "11.3": lambda: 100 * token_attainment(INTERVALS, 0.02).by_token.low,
+    "11.4": lambda: 100 * token_attainment(INTERVALS, 0.02).by_token.high,
 }
 GLM_KV = latent_kv_bytes_per_token(656, 78)
 CAPACITY = {

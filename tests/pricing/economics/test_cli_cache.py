@@ -59,3 +59,19 @@ def test_one_more_gib_of_the_conversation_trace(shared):
     assert float(found["traffic_fixed"]) == pytest.approx(gain * 1e6 * (0.98 * 7 - 6))
     even = json.loads(run(*asked, "--kappa", "0.25", command="gib").stdout)
     assert even["compute_fixed"] == "0"  # κ = p_h / p_m
+
+
+def test_figures_say_unit_window_and_formula(tmp_path, root):
+    """Two prompts of two blocks of 512: the window is the trace's 2,048 tokens."""
+    trace, section = tmp_path / "trace.jsonl", "docs/formulas.md#94-hit-ratio-against-cache-size"
+    line = {"timestamp": 0, "input_length": 1024, "output_length": 1, "hash_ids": [1, 2]}
+    trace.write_text(f"{json.dumps(line)}\n" * 2)
+    under = run("--trace", trace).stderr
+    assert under == f"Hit ratio of the trace's 2,048 input tokens; {section}\n"
+    size = ("--trace", trace, "--kv-bytes-per-token", 51168, "--gib", 0)
+    prices = ("--price-input", 8, "--price-cached", 2, "--kappa", "0.02")
+    printed = " ".join(run(*size, *prices, command="gib").stdout.split())
+    assert (
+        f"unit currency of the prices, per GiB and 2,048 input tokens formula {section}" in printed
+    )
+    assert "\n### 9.4 Hit ratio against cache size\n" in (root / "docs/formulas.md").read_text()

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pricing.server_economics import ServerWindow, worth
+from pricing.server_economics import ServerWindow, together, worth
 
 M = 10**6
 counts = st.integers(0, 10**9)
 
 
-def costs(stage, cost, tokens, **weights):
-    """Cost per million input, uncached, cached and output tokens of (input, cached, output)."""
+def server(stage, cost, tokens):
+    """A server with (input, cached, output) tokens; cost None: not stated."""
     entered, cached, output = tokens
-    server = ServerWindow(
+    return ServerWindow(
         node_ids=("u01",),
         stage=stage,
         currency="USD",
@@ -24,9 +24,18 @@ def costs(stage, cost, tokens, **weights):
         input_tokens=entered,
         cached_tokens=cached,
         output_tokens=output,
-        cost={"rent": Decimal(cost)},
+        cost=None if cost is None else {"rent": Decimal(cost)},
     )
-    found = worth(server, **weights)
+
+
+def costs(stage, cost, tokens, **weights):
+    """Cost per million input, uncached, cached and output tokens of one server."""
+    return per_million(server(stage, cost, tokens), **weights)
+
+
+def per_million(of, **weights):
+    """The same of several servers as one."""
+    found = worth(of, **weights)
     figures = found.figures
     return (
         figures.cost_per_million_input,
@@ -73,6 +82,62 @@ def test_prefill_and_decode_servers_need_no_weight():
     assert prefill == (2, 4, 0, None)
     assert costs("prefill", "2", (M, M, 0), kappa=0) == (2, None, None, None)
     assert costs("decode", "2", (M, M, M), output_weight=9) == (None, None, None, 2)
+
+
+def test_a_group_of_several_stages_adds_cost_by_kind():
+    """By hand, κ 0.5, ω 3: 100 of prefill and 1/4 of 40 of unified are input's, 30 and 60 output's.
+
+    110 for 9 M uncached and 2 M cached: 10 M units, so 11 and 5.5 a million; 11 M in all: 10 each.
+    90 for 2 M of output: 45.
+    """
+    stages = [
+        ("prefill", 100, (10 * M, 2 * M, 0)),
+        ("decode", 60, (0, 0, M)),
+        ("unified", 40, (M, 0, M)),
+    ]
+    group = together([server(*each) for each in stages])
+    assert per_million(group, kappa=Fraction(1, 2), output_weight=3) == (
+        10,
+        11,
+        Fraction("5.5"),
+        45,
+    )
+
+
+def test_an_idle_server_of_a_group_costs_too():
+    """A second prefill server of 10 that did nothing: 20 + 10 for 10 M in, 6 for 3 M out."""
+    servers = [
+        ("prefill", 20, (10 * M, 0, 0)),
+        ("prefill", 10, (0, 0, 0)),
+        ("decode", 6, (0, 0, 3 * M)),
+    ]
+    assert per_million(together([server(*each) for each in servers])) == (3, 3, 0, 2)
+
+
+def test_a_group_with_an_unknown_part_has_no_split():
+    """A unified server without ω; a server whose cost nobody stated; a stage nobody knows."""
+    prefill = server("prefill", 20, (M, 0, 0))
+    for other in (("unified", 1, (M, 0, M)), ("decode", None, (0, 0, M)), (None, 1, (M, 0, M))):
+        assert per_million(together([prefill, server(*other)])) == (None, None, None, None)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(("prefill", "decode", "unified")), counts, counts, counts)),
+    st.fractions(Fraction(1, 100), 1),
+)
+def test_a_group_pays_the_cost_of_all_its_servers(members, kappa):
+    """Property: Σ tokens × cost per token = Σ cost, where each stage has tokens to lie on."""
+    servers = [server(stage, "7.31", (a + b + 1, b, c + 1)) for stage, a, b, c in members]
+    found = per_million(together(servers), kappa=kappa, output_weight=2)
+    enters = [each for each in servers if each.stage != "decode"]
+    cached = sum(each.cached_tokens for each in enters)
+    tokens = (
+        sum(each.input_tokens for each in enters) - cached,
+        cached,
+        sum(each.output_tokens for each in servers if each.stage != "prefill"),
+    )
+    paid = sum(n * each for n, each in zip(tokens, found[1:], strict=True) if each is not None)
+    assert paid == Fraction("7.31") * M * len(servers)
 
 
 @given(counts, counts, counts, st.fractions(0, 1), st.fractions(0, 100))

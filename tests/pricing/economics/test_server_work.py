@@ -8,8 +8,7 @@ from metering.store.connect import open_store
 from metering.windows import Window
 from pricing.errors import RequestInvalid
 from pricing.estimates.kappa_regression import estimate_kappa
-from pricing.reports.server_work import latency_histogram, prefill_shapes
-from pricing.slo import Weight
+from pricing.reports.server_work import prefill_shapes
 
 DAY = Window(datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 10, 2, tzinfo=UTC))
 
@@ -36,27 +35,8 @@ def test_kappa_from_the_shape_classes(cursor):
     assert found.rows == 20
 
 
-def test_latency_counts_are_added(cursor):
-    """Two hours and two servers of one measure; another measure and model stay out."""
-    cursor.execute("""INSERT INTO latency_hourly VALUES
-        ('2026-10-01 00:00', 'm', 'x', 'p1', 'ttft', 80, 3, 30),
-        ('2026-10-01 05:00', 'm', 'x', 'p2', 'ttft', 80, 2, 20),
-        ('2026-10-01 05:00', 'm', 'x', 'p2', 'ttft', 96, 1, 10),
-        ('2026-10-01 05:00', 'm', 'x', 'p2', 'tpot', 80, 9, 90),
-        ('2026-10-01 05:00', 'n', 'x', 'p2', 'ttft', 80, 9, 90)""")
-    found = latency_histogram(cursor, DAY, measure="ttft", model_id="m")
-    assert found == {80: Weight(5, 50), 96: Weight(1, 10)}
-    assert latency_histogram(cursor, DAY, measure="ttft", node_id="p1") == {80: Weight(3, 30)}
-
-
 def test_a_part_of_a_day_is_refused(cursor):
     """The daily roll-up knows no hours; the message says what to ask for."""
     noon = Window(DAY.start_at, DAY.end_at + timedelta(hours=12))
     with pytest.raises(RequestInvalid, match="midnight UTC"):
         prefill_shapes(cursor, noon, model_id="m")
-
-
-def test_an_unknown_measure_is_refused(cursor):
-    """The message lists the measures."""
-    with pytest.raises(RequestInvalid, match="ttft, tpot, e2e, queue"):
-        latency_histogram(cursor, DAY, measure="itl")

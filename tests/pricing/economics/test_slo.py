@@ -1,6 +1,7 @@
 """SLO attainment from histograms, availability and credits: facts/economics.md §6."""
 
 import json
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -9,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pricing.slo import (
+    UNKNOWN,
+    Bucket,
     Share,
     Weight,
     attainment,
@@ -16,11 +19,12 @@ from pricing.slo import (
     bucket_of,
     credit_ratio,
     error_budget_minutes,
+    log_spaced,
     merged,
     percentile_seconds,
     request_availability,
+    token_attainment,
     tpot_seconds,
-    upper_bound_seconds,
     window_mean_availability,
     with_revenue,
 )
@@ -37,8 +41,10 @@ def histogram(seconds, tokens=1, revenue="0.5"):
 
 def test_buckets_are_the_stores():
     """latency_hourly: bucket b holds (2^((b−1)/8), 2^(b/8)] ms; 0 up to 1 ms; 1 s is 80."""
-    assert [bucket_of(s) for s in (0.0005, 0.001, 0.00105, 1.024)] == [0, 0, 1, 80]
-    assert upper_bound_seconds(80) == pytest.approx(1.024)
+    found = [bucket_of(s) for s in (0.0005, 0.001, 0.00105, 1.024)]
+    assert found == [log_spaced(number) for number in (0, 0, 1, 80)]
+    assert log_spaced(0) == (0, 0.001)
+    assert log_spaced(80) == pytest.approx((1.024 * 2 ** (-1 / 8), 1.024))
 
 
 @given(latencies, st.floats(0.001, 1000))
@@ -94,7 +100,7 @@ def test_unknown_is_unknown():
     """Nothing measured: no share; revenue not known per bucket: no money at risk is claimed."""
     nothing = attainment({}, 6.0, window_seconds=60)
     assert nothing.by_request == Share(None, None)
-    unpriced = attainment({10: Weight(1, 1)}, 6.0, window_seconds=60)
+    unpriced = attainment({bucket_of(1.0): Weight(1, 1)}, 6.0, window_seconds=60)
     assert unpriced.by_revenue == Share(None, None)
     assert unpriced.revenue_at_risk is None
 
@@ -104,7 +110,7 @@ def test_revenue_by_output_tokens():
     hours = {bucket_of(1.0): Weight(1, 1), bucket_of(9.0): Weight(1, 3)}
     found = attainment(with_revenue(hours, Decimal("10.00")), 6.0, window_seconds=60)
     assert found.revenue_at_risk == Decimal("7.5")
-    silent = {1: Weight(1, 0)}
+    silent = {bucket_of(1.0): Weight(1, 0)}
     assert with_revenue(silent, Decimal(1)) == silent
 
 
@@ -139,6 +145,16 @@ def test_the_true_number_that_met_both_lies_in_the_bounds(pairs):
     )
     true = Fraction(sum(a <= 6.0 and b <= 0.05 for a, b in pairs), len(pairs))
     assert found.by_request.low <= true <= found.by_request.high
+
+
+def test_tokens_alone_say_nothing_of_requests():
+    """8 intervals up to 10 ms, 2 above 25 ms: 80 % by token at 10 ms and no word of requests."""
+    engines = {Bucket(0.0, 0.01): Weight(0, 8), Bucket(0.025, math.inf): Weight(0, 2)}
+    found = token_attainment(engines, 0.01)
+    assert found.by_token == Share(Fraction(8, 10), Fraction(8, 10))
+    assert found.by_request == found.by_revenue == found.goodput == UNKNOWN
+    assert percentile_seconds(engines, Fraction("0.8"), by_token=True) == 0.01
+    assert percentile_seconds(engines, Fraction("0.9"), by_token=True) is None
 
 
 def test_tpot():
