@@ -9,12 +9,16 @@ Kind = Literal["text", "money", "count", "ratio", "rate", "moment", "fine", "sec
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: the field of a row, its heading, and what its values are."""
+    """One column: the field of a row, its heading, and what its values are.
+
+    formula: of dashboard.formulas, where the values are figures.
+    """
 
     field: str
     label: str
     kind: Kind = "text"
     help: str | None = None
+    formula: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.columns import Column
 from dashboard.formats import change
+from dashboard.formulas import CHANGE, LEDGER
 from dashboard.page import Page
 from dashboard.summary import total
 
@@ -40,8 +41,8 @@ def compared_columns(page: Page) -> list[Column]:
     first, last = page.formats.moment(before.start_at), page.formats.moment(before.end_at)
     window = words("compared.window", first=first, last=last)
     return [
-        Column("amount_before", words("compared.before"), "money", window),
-        Column("change", words("compared.change"), "change", window),
+        Column("amount_before", words("compared.before"), "money", window, formula=LEDGER),
+        Column("change", words("compared.change"), "change", window, formula=CHANGE),
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 import streamlit as st
 
 from dashboard.formats import UNKNOWN, change
+from dashboard.formulas import CALENDAR, LEDGER, ONE_SERVER, with_formula
 from dashboard.page import Page
 from dashboard.summary import Summary, summary
 
@@ -32,34 +33,36 @@ def key_figures(page: Page, now: Summary, then: Summary | None, intervals: Seque
             formats.money_short(now.amount, now.currency),
             _moved(page, now.amount, then.amount if then else None),
             spark=_spark(steps, lambda each: each.amount),
-            explained=formats.money_exact(now.amount, now.currency),
+            explained=with_formula(words, LEDGER, formats.money_exact(now.amount, now.currency)),
         )
     with run_rate:
         _figure(
             words("figure.run_rate"),
             formats.money_short(now.amount * RUN_RATE_SECONDS / seconds, now.currency),
-            explained=words("figure.run_rate_help"),
+            explained=with_formula(words, CALENDAR, words("figure.run_rate_help")),
         )
     for place, key, name in (
         (inward, "figure.input_rate", "input_tokens"),
         (outward, "figure.output_rate", "output_tokens"),
     ):
         rate = getattr(now, name) / seconds
+        tokens = words("figure.tokens_help", tokens=formats.count(getattr(now, name)))
         with place:
             _figure(
                 words(key),
                 formats.short(rate),
                 _moved(page, rate, getattr(then, name) / earlier if then else None),
                 spark=_spark(steps, attrgetter(name)),
-                explained=words("figure.tokens_help", tokens=formats.count(getattr(now, name))),
+                explained=with_formula(words, ONE_SERVER, tokens),
             )
+    cached = words("figure.hit_ratio_help", tokens=formats.count(now.cached_tokens))
     with hits:
         _figure(
             words("figure.hit_ratio"),
             formats.percent(now.hit_ratio),
             points(page, now, then),
             spark=_spark(steps, lambda each: (each.hit_ratio or Decimal(0)) * 100),
-            explained=words("figure.hit_ratio_help", tokens=formats.count(now.cached_tokens)),
+            explained=with_formula(words, ONE_SERVER, cached),
         )
     with risk:
         _risk(page, now, then)
@@ -67,13 +70,12 @@ def key_figures(page: Page, now: Summary, then: Summary | None, intervals: Seque
 
 def _risk(page: Page, now: Summary, then: Summary | None) -> None:
     words, formats = page.words, page.formats
+    whole = words("figure.at_risk_help", amount=formats.money_exact(now.at_risk, now.currency))
     _figure(
         words("figure.at_risk"),
         formats.money_short(now.at_risk, now.currency),
         _moved(page, now.at_risk, then.at_risk if then else None),
-        explained=words(
-            "figure.at_risk_help", amount=formats.money_exact(now.at_risk, now.currency)
-        ),
+        explained=with_formula(words, LEDGER, whole),
         colour="inverse",
     )
 
@@ -84,7 +86,7 @@ def _figure(
     moved: str | None = None,
     *,
     spark: Sequence[float] = (),
-    explained: str,
+    explained: str | None,
     colour: Literal["gray", "inverse"] = "gray",
 ) -> None:
     st.metric(

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import charts
+from dashboard.formulas import ONE_SERVER, heading
 from dashboard.page import Page
 from dashboard.periods import HOUR, Period
 from dashboard.reads import Ask, ask
@@ -52,7 +53,7 @@ def heat_map(
     kinds = {"utilization": words("heat.utilization"), "revenue": words("heat.revenue")}
     rated = any(row["utilization_ratio"] is not None for row in hours)
     with st.container(horizontal=True, vertical_alignment="center", key="heat_head"):
-        st.markdown(f"##### {words('heat.title')}")
+        heading(words, words("heat.title"), ONE_SERVER)
         kind = st.segmented_control(
             words("over_time.show"), list(kinds), default="utilization" if rated else "revenue",
             required=True, format_func=kinds.__getitem__, label_visibility="collapsed",

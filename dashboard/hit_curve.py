@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import charts
 from dashboard.formats import exact
+from dashboard.formulas import HITS, KAPPA, heading, small_print
 from dashboard.page import Page, window
 from dashboard.reads import ask
 
@@ -33,17 +34,16 @@ def kappa_line(page: Page, found: Row) -> None:
         return
     price = exact(found["break_even_cached_price"])
     shown = None if price is None else round(price, 4)
-    st.caption(
-        words(
-            "kappa.measured",
-            kappa=_three(found["kappa"]),
-            low=_three(found["kappa_low"]),
-            high=_three(found["kappa_high"]),
-            rows=formats.count(found["kappa_rows"]),
-            even=_three(found["break_even_kappa"]),
-            price=formats.money_exact(shown, found["currency"]),
-        )
+    told = words(
+        "kappa.measured",
+        kappa=_three(found["kappa"]),
+        low=_three(found["kappa_low"]),
+        high=_three(found["kappa_high"]),
+        rows=formats.count(found["kappa_rows"]),
+        even=_three(found["break_even_kappa"]),
+        price=formats.money_exact(shown, found["currency"]),
     )
+    small_print(words, told, KAPPA)
 
 
 def hit_curve(page: Page, model: str, kappa: float, found: Row) -> None:
@@ -71,7 +71,7 @@ def hit_curve(page: Page, model: str, kappa: float, found: Row) -> None:
     ]
     if not rows:
         return
-    st.markdown(f"##### {words('kappa.curve')}")
+    heading(words, words("kappa.curve"), HITS)
     colours = [palette.cost, palette.accent]
     items = [(colour, name, "") for colour, name in zip(colours, names.values(), strict=True)]
     charts.colour_key(formats.sign(found["currency"]).strip(), items, palette)

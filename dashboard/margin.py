@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard.columns import Column
 from dashboard.formats import exact
+from dashboard.formulas import COST, SHARES, WORTH, heading, small_print
 from dashboard.page import Page, window
 from dashboard.reads import ask
 from dashboard.table import table
@@ -26,7 +27,7 @@ def margins(page: Page) -> None:
     )[0]
     rows = [row | {name: exact(row[name]) for name in MONEY} for row in answer["items"]]
     known = [row for row in rows if row["cost"] is not None]
-    st.markdown(f"##### {words('margin.title')}")
+    heading(words, words("margin.title"), WORTH)
     missing = [row["group"] for row in rows if row["cost"] is None]
     if missing:
         st.caption(words("margin.missing", servers=", ".join(missing)))
@@ -37,22 +38,22 @@ def margins(page: Page) -> None:
     paybacks = [row["payback_months"] for row in known if row["payback_months"]]
     if paybacks:
         longest = formats.count(round(max(paybacks)))
-        st.caption(words("margin.payback", months=longest))
+        small_print(words, words("margin.payback", months=longest), WORTH)
 
 
 def _table(page: Page, rows: Sequence[Row], currency: str) -> None:
     words = page.words
     columns = [
         Column("group", words("column.server")),
-        Column("net_revenue", words("margin.revenue", currency=currency), "money"),
-        Column("cost", words("margin.cost", currency=currency), "money"),
-        Column("profit", words("margin.profit", currency=currency), "money"),
-        Column("gross_margin", words("margin.gross"), "ratio"),
-        Column("margin_on_cost", words("margin.on_cost"), "ratio"),
-        Column("idle_cost", words("margin.idle"), "money"),
-        Column("failed_cost", words("margin.failed"), "money"),
-        Column("cost_per_million_uncached", words("margin.per_uncached"), "fine"),
-        Column("cost_per_million_output", words("margin.per_output"), "fine"),
-        Column("break_even_utilization_ratio", words("margin.break_even"), "ratio"),
+        Column("net_revenue", words("margin.revenue", currency=currency), "money", formula=WORTH),
+        Column("cost", words("margin.cost", currency=currency), "money", formula=COST),
+        Column("profit", words("margin.profit", currency=currency), "money", formula=WORTH),
+        Column("gross_margin", words("margin.gross"), "ratio", formula=WORTH),
+        Column("margin_on_cost", words("margin.on_cost"), "ratio", formula=WORTH),
+        Column("idle_cost", words("margin.idle"), "money", formula=SHARES),
+        Column("failed_cost", words("margin.failed"), "money", formula=SHARES),
+        Column("cost_per_million_uncached", words("margin.per_uncached"), "fine", formula=WORTH),
+        Column("cost_per_million_output", words("margin.per_output"), "fine", formula=WORTH),
+        Column("break_even_utilization_ratio", words("margin.break_even"), "ratio", formula=WORTH),
     ]
     table(page, rows, columns, name=f"margins-{currency}", currency=currency)

@@ -11,6 +11,7 @@ from dashboard.columns import Column
 from dashboard.downloads import downloads
 from dashboard.findings import grouped, kind_text, remedy_text
 from dashboard.formats import change
+from dashboard.formulas import LEDGER, heading
 from dashboard.page import Page
 from dashboard.summary import LINES, Summary, line_money, line_tokens, total
 
@@ -98,7 +99,7 @@ def stage_order(row: Row) -> tuple[int, str]:
 def servers_bars(page: Page, rows: Sequence[Row], currency: str | None) -> None:
     """What the ledger says each server earned, with the formula's mark."""
     words, formats, colours = page.words, page.formats, page.palette
-    st.markdown(f"##### {words('servers.earned')}")
+    heading(words, words("servers.earned"), LEDGER)
     own = sorted((row for row in rows if row["currency"] == currency), key=stage_order)
     if not own:
         st.caption(words("servers.none"))

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import altair as alt
 import pandas as pd
-import streamlit as st
 
 from dashboard import charts
 from dashboard.columns import Column
 from dashboard.downloads import downloads
+from dashboard.formulas import INVESTMENT, heading
 from dashboard.page import Page
 
 Row = dict[str, Any]
@@ -35,7 +35,7 @@ NOTES: Final = {
 def cash_flows(page: Page, report: Row) -> None:
     """What is in the till after each month; red until it has paid back."""
     words, formats, palette = page.words, page.formats, page.palette
-    st.markdown(f"##### {words('roi.cash')}")
+    heading(words, words("roi.cash"), INVESTMENT)
     flows = [row["amount"] or 0.0 for row in report["cash_flows"]]
     data = pd.DataFrame(
         {
@@ -71,7 +71,7 @@ def cash_flows(page: Page, report: Row) -> None:
 def tornado(page: Page, report: Row) -> None:
     """NPV at each driver's low and high value, the widest first."""
     words, formats, palette = page.words, page.formats, page.palette
-    st.markdown(f"##### {words('roi.tornado')}")
+    heading(words, words("roi.tornado"), INVESTMENT)
     rows = [
         {
             "driver": words(DRIVERS[bar["driver"]]) if bar["driver"] in DRIVERS
@@ -106,7 +106,7 @@ def tornado(page: Page, report: Row) -> None:
 def heat_map(page: Page, report: Row) -> None:
     """NPV by utilisation and hit ratio, each cell with its number."""
     words, formats, palette = page.words, page.formats, page.palette
-    st.markdown(f"##### {words('roi.heat_map')}")
+    heading(words, words("roi.heat_map"), INVESTMENT)
     found = report["heat_map"]
     rows = [
         {

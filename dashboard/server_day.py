@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import charts
 from dashboard.columns import Column
+from dashboard.formulas import ONE_SERVER, heading
 from dashboard.page import Page
 from dashboard.summary import total
 from dashboard.table import table
@@ -28,7 +29,7 @@ def server_day(page: Page, hours: Sequence[Row]) -> None:
         if row["node_id"] == server and row["hour_start_at"].astimezone(zone).date() == day
     ]  # fmt: skip
     title = words("server_day.title", server=server, day=day.isoformat())
-    st.markdown(f"##### {title}")
+    heading(words, title, ONE_SERVER)
     if not rows:
         st.caption(words("server_day.none"))
         return

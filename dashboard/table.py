@@ -13,6 +13,7 @@ from babel.numbers import get_currency_precision
 from dashboard.columns import Column, Link, Row
 from dashboard.downloads import downloads, plain
 from dashboard.formats import exact
+from dashboard.formulas import with_formula
 from dashboard.page import Page
 
 FINE: Final = Decimal("0.000001")  # money of one request
@@ -35,7 +36,7 @@ def table(
         data,
         hide_index=True,
         height="auto" if len(rows) <= ROWS_SHOWN else HEIGHT_PIXELS,
-        column_config={column.field: _config(column) for column in columns},
+        column_config={column.field: _config(page, column) for column in columns},
         key=f"table_{name}",
         on_select="rerun" if choose else "ignore",
         selection_mode="single-row",
@@ -96,35 +97,22 @@ def frame(
     return shown
 
 
-def _config(column: Column) -> Any:
-    kinds = {
-        "money": lambda: st.column_config.NumberColumn(
-            column.label, help=column.help, format="accounting"
-        ),
-        "fine": lambda: st.column_config.NumberColumn(
-            column.label, help=column.help, format="%.6f"
-        ),
-        "count": lambda: st.column_config.NumberColumn(
-            column.label, help=column.help, format="localized"
-        ),
-        "second": lambda: st.column_config.NumberColumn(
-            column.label, help=column.help, format="%.3f"
-        ),
-        "rate": lambda: st.column_config.NumberColumn(
-            column.label, help=column.help, format="localized"
-        ),
-        "ratio": lambda: st.column_config.NumberColumn(
-            column.label, help=column.help, format="%.1f%%"
-        ),
-        "change": lambda: st.column_config.NumberColumn(
-            column.label, help=column.help, format="%+.1f%%"
-        ),
-        "moment": lambda: st.column_config.DatetimeColumn(
-            column.label, help=column.help, format="YYYY-MM-DD HH:mm:ss"
-        ),
-    }
-    make = kinds.get(column.kind)
-    return make() if make else st.column_config.TextColumn(column.label, help=column.help)
+NUMBERS: Final = {  # kind → how Streamlit writes it
+    "money": "accounting", "fine": "%.6f", "count": "localized", "second": "%.3f",
+    "rate": "localized", "ratio": "%.1f%%", "change": "%+.1f%%",
+}  # fmt: skip
+
+
+def _config(page: Page, column: Column) -> Any:
+    about = with_formula(page.words, column.formula, column.help)
+    if column.kind in NUMBERS:
+        written = NUMBERS[column.kind]
+        return st.column_config.NumberColumn(column.label, help=about, format=written)
+    if column.kind == "moment":
+        return st.column_config.DatetimeColumn(
+            column.label, help=about, format="YYYY-MM-DD HH:mm:ss"
+        )
+    return st.column_config.TextColumn(column.label, help=about)
 
 
 def _rounded(value: Any, unit: Decimal) -> Decimal | None:

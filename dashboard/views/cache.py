@@ -14,6 +14,7 @@ from dashboard.columns import Column
 from dashboard.compared import change_line
 from dashboard.figures import points
 from dashboard.foot import foot
+from dashboard.formulas import HITS, LEDGER, ONE_SERVER, heading, headline, small_print
 from dashboard.hit_curve import hit_curve, kappa_line, measured
 from dashboard.page import Page
 from dashboard.problems import explained
@@ -77,24 +78,22 @@ def _answer(page: Page, billed: Sequence[Row], now: Summary, found: Row | None) 
     value = cache_value(billed, seconds=seconds, kappa=Decimal(str(kappa)))
     with place:
         if value.traffic_fixed is None or value.compute_fixed is None:
-            st.subheader(words("cache.unknown", ratio=formats.percent(now.hit_ratio)), anchor=False)
+            unknown = words("cache.unknown", ratio=formats.percent(now.hit_ratio))
+            headline(words, unknown, ONE_SERVER)
             return kappa
-        st.subheader(
-            words(
-                "cache.headline",
-                ratio=formats.percent(now.hit_ratio),
-                traffic=formats.money_short(value.traffic_fixed, now.currency),
-                compute=formats.money_short(value.compute_fixed, now.currency),
-            ),
-            anchor=False,
+        answer = words(
+            "cache.headline",
+            ratio=formats.percent(now.hit_ratio),
+            traffic=formats.money_short(value.traffic_fixed, now.currency),
+            compute=formats.money_short(value.compute_fixed, now.currency),
         )
-        st.caption(
-            words(
-                "cache.prices",
-                input=formats.money(value.input_price, now.currency),
-                cached=formats.money(value.cached_price, now.currency),
-            )
+        headline(words, answer, HITS)
+        prices = words(
+            "cache.prices",
+            input=formats.money(value.input_price, now.currency),
+            cached=formats.money(value.cached_price, now.currency),
         )
+        small_print(words, prices, HITS)
         if found:
             kappa_line(page, found)
     return kappa
@@ -102,7 +101,7 @@ def _answer(page: Page, billed: Sequence[Row], now: Summary, found: Row | None) 
 
 def _ratio_over_time(page: Page, rows: Sequence[Row]) -> None:
     words, palette = page.words, page.palette
-    st.markdown(f"##### {words('cache.over_time')}")
+    heading(words, words("cache.over_time"), ONE_SERVER)
     points: dict[Any, list[Row]] = {}
     for row in rows:
         points.setdefault(row["start_at"], []).append(row)
@@ -141,7 +140,7 @@ def _ratio_over_time(page: Page, rows: Sequence[Row]) -> None:
 
 def _by_line(page: Page, billed: Sequence[Row], now: Summary) -> None:
     words, formats, palette = page.words, page.formats, page.palette
-    st.markdown(f"##### {words('cache.by_line')}")
+    heading(words, words("cache.by_line"), LEDGER)
     names = {
         "uncached": words("line.uncached"), "cached": words("line.cached"),
         "output": words("line.output"),
@@ -173,7 +172,7 @@ def _sums(rows: Sequence[Row], currency: str | None) -> dict[Any, Summary]:
 
 def _by_tenant(page: Page, rows: Sequence[Row], earlier: Sequence[Row], now: Summary) -> None:
     words = page.words
-    st.markdown(f"##### {words('cache.by_tenant')}")
+    heading(words, words("cache.by_tenant"))
     sums, before = _sums(rows, now.currency), _sums(earlier, now.currency)
     shown = [
         {
@@ -186,12 +185,14 @@ def _by_tenant(page: Page, rows: Sequence[Row], earlier: Sequence[Row], now: Sum
         }
         for name, found in sorted(sums.items(), key=lambda each: -each[1].input_tokens)
     ]
+    money = now.currency or ""
+    before_columns = [Column("before", words("compared.before"), "ratio", formula=ONE_SERVER)]
     columns = [
         Column("tenant_id", words("column.tenant")),
-        Column("hit_ratio", words("column.hit_ratio"), "ratio"),
-        *([Column("before", words("compared.before"), "ratio")] if page.filters.before else []),
-        Column("cached_tokens", words("column.cached_tokens"), "count"),
-        Column("input_tokens", words("column.input_tokens"), "count"),
-        Column("amount", words("column.amount", currency=now.currency or ""), "money"),
+        Column("hit_ratio", words("column.hit_ratio"), "ratio", formula=ONE_SERVER),
+        *(before_columns if page.filters.before else []),
+        Column("cached_tokens", words("column.cached_tokens"), "count", formula=LEDGER),
+        Column("input_tokens", words("column.input_tokens"), "count", formula=LEDGER),
+        Column("amount", words("column.amount", currency=money), "money", formula=LEDGER),
     ]
     table(page, shown, columns, name="cache", currency=now.currency)

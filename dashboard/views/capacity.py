@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard.columns import Column
 from dashboard.foot import formulas
+from dashboard.formulas import KV_LINKS, MIX, SERVERS, headline, small_print
 from dashboard.page import Page
 from dashboard.reads import ask
 from dashboard.table import table
@@ -68,25 +69,24 @@ def _answer(page: Page, found: Row) -> None:
         for name, pool in found["pools"].items()
     ]
     counts = ", ".join(f"{formats.count(pool['servers'])} {pool['pool']}" for pool in pools)
-    st.subheader(words("capacity.headline", name=found["name"], servers=counts), anchor=False)
+    headline(words, words("capacity.headline", name=found["name"], servers=counts), SERVERS)
     for finding in found["findings"]:
         st.warning(finding, icon=":material/warning:")
     columns = [
         Column("pool", words("column.stage")),
-        Column("servers", words("capacity.servers"), "count"),
-        Column("instances", words("capacity.instances"), "count"),
-        Column("servers_exact", words("capacity.exact"), "rate"),
-        Column("utilization", words("column.utilization"), "ratio"),
-        Column("utilization_after_loss", words("capacity.after_loss"), "ratio"),
-        Column("equivalent_tokens_per_second", words("capacity.throughput"), "rate"),
+        Column("servers", words("capacity.servers"), "count", formula=SERVERS),
+        Column("instances", words("capacity.instances"), "count", formula=SERVERS),
+        Column("servers_exact", words("capacity.exact"), "rate", formula=SERVERS),
+        Column("utilization", words("column.utilization"), "ratio", formula=SERVERS),
+        Column("utilization_after_loss", words("capacity.after_loss"), "ratio", formula=SERVERS),
+        Column("equivalent_tokens_per_second", words("capacity.throughput"), "rate", formula=MIX),
     ]
     table(page, pools, columns, name="capacity")
     if links := found["kv_links"]:
-        st.caption(
-            words(
-                "capacity.links",
-                gbps=formats.short(links["gbps"]),
-                prefill=formats.percent(links["prefill"]["port_use"]),
-                decode=formats.percent(links["decode"]["port_use"]),
-            )
+        told = words(
+            "capacity.links",
+            gbps=formats.short(links["gbps"]),
+            prefill=formats.percent(links["prefill"]["port_use"]),
+            decode=formats.percent(links["decode"]["port_use"]),
         )
+        small_print(words, told, KV_LINKS)

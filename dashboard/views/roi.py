@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard.columns import Column
 from dashboard.foot import formulas
+from dashboard.formulas import INVESTMENT, heading, headline, with_formula
 from dashboard.page import Page
 from dashboard.reads import ask, forget
 from dashboard.roi_case import case_form
@@ -42,15 +43,13 @@ def _headline(page: Page, report: Row) -> None:
     words, formats, outlook = page.words, page.formats, report["outlook"]
     payback, worth = outlook["payback_months"], outlook["npv"]
     key = "roi.never" if payback is None else "roi.pays" if (worth or 0) >= 0 else "roi.loses"
-    st.subheader(
-        words(
-            key,
-            months=formats.count(None if payback is None else round(payback)),
-            npv=formats.money_short(worth, report["currency"]),
-            irr=formats.percent(report["rates"]["irr_year"]),
-        ),
-        anchor=False,
+    answer = words(
+        key,
+        months=formats.count(None if payback is None else round(payback)),
+        npv=formats.money_short(worth, report["currency"]),
+        irr=formats.percent(report["rates"]["irr_year"]),
     )
+    headline(words, answer, INVESTMENT)
     if report["rates"]["finding"]:
         st.caption(report["rates"]["finding"])
 
@@ -68,7 +67,9 @@ def _figures(page: Page, report: Row) -> None:
     ]
     with st.container(key="figures"):
         for place, (label, value) in zip(st.columns(6, gap="small"), figures, strict=True):
-            place.metric(label, value, border=True, height="stretch")
+            place.metric(
+                label, value, border=True, height="stretch", help=with_formula(words, INVESTMENT)
+            )
 
 
 def _months(page: Page, months: float | None) -> str:
@@ -80,7 +81,7 @@ def _cases(page: Page, case: Row) -> None:
     """Saved cases side by side, and a button that keeps this one."""
     words = page.words
     (saved,) = page.reader.read(ask(CASES, rows=False, limit=COMPARED_MAX))
-    st.markdown(f"##### {words('roi.saved')}")
+    heading(words, words("roi.saved"))
     may_save = "/v1/audit" in page.rights  # finance and operators keep cases
     label = words("roi.save", name=case["name"])
     if may_save and st.button(label, icon=":material/save:"):
@@ -95,13 +96,13 @@ def _cases(page: Page, case: Row) -> None:
     columns = [
         Column("name", words("column.name")),
         Column("currency", words("column.currency")),
-        Column("investment", words("roi.investment"), "money"),
-        Column("npv", words("roi.npv"), "money"),
-        Column("irr_year", words("roi.irr"), "ratio"),
-        Column("payback_months", words("roi.payback"), "rate"),
-        Column("utilization", "U", "ratio"),
-        Column("hit_ratio", "r", "ratio"),
-        Column("gross_margin", words("margin.gross"), "ratio"),
-        Column("break_even_utilization", words("roi.break_even_u"), "ratio"),
+        Column("investment", words("roi.investment"), "money", formula=INVESTMENT),
+        Column("npv", words("roi.npv"), "money", formula=INVESTMENT),
+        Column("irr_year", words("roi.irr"), "ratio", formula=INVESTMENT),
+        Column("payback_months", words("roi.payback"), "rate", formula=INVESTMENT),
+        Column("utilization", "U", "ratio", formula=INVESTMENT),
+        Column("hit_ratio", "r", "ratio", formula=INVESTMENT),
+        Column("gross_margin", words("margin.gross"), "ratio", formula=INVESTMENT),
+        Column("break_even_utilization", words("roi.break_even_u"), "ratio", formula=INVESTMENT),
     ]
     table(page, compared["items"], columns, name="roi")

@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard.columns import Column
 from dashboard.compared import compared, compared_columns
 from dashboard.foot import foot
+from dashboard.formulas import LEDGER, ONE_SERVER, heading, headline
 from dashboard.heat_map import heat_map, hours_asked, silent_since
 from dashboard.margin import margins
 from dashboard.page import Page, window
@@ -45,7 +46,7 @@ def show(page: Page) -> None:
         foot(page, sections="§1, §3, §5")
         return
     currency = main_currency(earned)
-    st.subheader(_headline(page, rows, currency), anchor=False)
+    headline(page.words, _headline(page, rows, currency), LEDGER)
     servers_bars(page, [row for row in rows if row["currency"]], currency)
     for found in hours:
         heat_map(page, rows, found, silent_since(findings), currency)
@@ -97,7 +98,7 @@ def _headline(page: Page, rows: list[Row], currency: str | None) -> str:
 
 def _table(page: Page, rows: list[Row], currency: str | None) -> None:
     words = page.words
-    st.markdown(f"##### {words('servers.table')}")
+    heading(words, words("servers.table"))
     shown = [
         row | {"stage": words(STAGES[row["stage"]]) if row["stage"] in STAGES else row["stage"]}
         for row in rows
@@ -105,15 +106,29 @@ def _table(page: Page, rows: list[Row], currency: str | None) -> None:
     columns = [
         Column("node_id", words("column.server")),
         Column("stage", words("column.stage")),
-        Column("amount", words("column.ledger", currency=currency or ""), "money"),
-        Column("formula", words("column.formula", currency=currency or ""), "money"),
-        Column("difference", words("column.difference"), "money", words("servers.difference_help")),
+        Column("amount", words("column.ledger", currency=currency or ""), "money", formula=LEDGER),
+        Column(
+            "formula", words("column.formula", currency=currency or ""), "money", formula=ONE_SERVER
+        ),
+        Column(
+            "difference",
+            words("column.difference"),
+            "money",
+            words("servers.difference_help"),
+            formula=LEDGER,
+        ),
         *compared_columns(page),
-        Column("input_tokens_per_second", words("column.input_rate"), "rate"),
-        Column("output_tokens_per_second", words("column.output_rate"), "rate"),
-        Column("hit_ratio", words("column.hit_ratio"), "ratio"),
-        Column("utilization_ratio", words("column.utilization"), "ratio", words("servers.u_help")),
-        Column("requests", words("column.requests"), "count"),
+        Column("input_tokens_per_second", words("column.input_rate"), "rate", formula=ONE_SERVER),
+        Column("output_tokens_per_second", words("column.output_rate"), "rate", formula=ONE_SERVER),
+        Column("hit_ratio", words("column.hit_ratio"), "ratio", formula=ONE_SERVER),
+        Column(
+            "utilization_ratio",
+            words("column.utilization"),
+            "ratio",
+            words("servers.u_help"),
+            formula=ONE_SERVER,
+        ),
+        Column("requests", words("column.requests"), "count", formula=LEDGER),
         Column("pool", words("column.pool")),
         Column("hardware", words("column.hardware")),
     ]
@@ -124,15 +139,17 @@ def _unbilled(page: Page, rows: list[Row], currency: str | None) -> None:
     words = page.words
     if not rows:
         return
-    st.markdown(f"##### {words('servers.unbilled')}")
+    heading(words, words("servers.unbilled"), LEDGER)
     st.caption(words("servers.unbilled_help"))
     columns = [
         Column("node_id", words("column.server")),
         Column("disposition", words("column.disposition")),
         Column("reason", words("column.reason")),
-        Column("requests", words("column.requests"), "count"),
-        Column("input_tokens", words("column.input_tokens"), "count"),
-        Column("output_tokens", words("column.output_tokens"), "count"),
-        Column("amount_max", words("column.at_risk", currency=currency or ""), "money"),
+        Column("requests", words("column.requests"), "count", formula=LEDGER),
+        Column("input_tokens", words("column.input_tokens"), "count", formula=LEDGER),
+        Column("output_tokens", words("column.output_tokens"), "count", formula=LEDGER),
+        Column(
+            "amount_max", words("column.at_risk", currency=currency or ""), "money", formula=LEDGER
+        ),
     ]
     table(page, rows, columns, name="unbilled", currency=currency)

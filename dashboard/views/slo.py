@@ -8,14 +8,21 @@ from dashboard.columns import Column
 from dashboard.compared import change_line
 from dashboard.foot import foot
 from dashboard.formats import exact
+from dashboard.formulas import LEDGER, LEVELS, headline
 from dashboard.page import Page, window
 from dashboard.reads import ask
 from dashboard.table import table
 
 Row = dict[str, Any]
 ROUTE: Final = "/v1/slo"
-MEASURES: Final = {"ttft": "slo.ttft", "tpot": "slo.tpot", "e2e": "slo.e2e", "queue": "slo.queue"}
-LIMITS: Final = {"ttft": 6.0, "tpot": 0.05, "e2e": 60.0, "queue": 1.0}
+MEASURES: Final = {"ttft": "slo.ttft", "tpot": "slo.tpot", "itl": "slo.itl", "e2e": "slo.e2e",
+                   "queue": "slo.queue"}  # fmt: skip
+LIMITS: Final = {"ttft": 6.0, "tpot": 0.05, "itl": 0.05, "e2e": 60.0, "queue": 1.0}
+ANSWERS: Final = {  # is_met → by request, by token
+    True: ("slo.met", "slo.token_met"),
+    False: ("slo.missed", "slo.token_missed"),
+    None: ("slo.open", "slo.token_open"),
+}
 GROUPS: Final = {"model": "column.model", "pool": "column.pool", "node": "column.server",
                  "day": "column.day", "hour": "column.hour"}  # fmt: skip
 
@@ -63,37 +70,49 @@ def show(page: Page) -> None:
     )
     with place:
         _headline(page, whole["items"], measures[measure], limit)
-        then = _most_requests(earlier["items"])
-        change_line(page, page.formats.percent(then["by_request_low"]) if then else None)
+        then = _largest(earlier["items"])
+        change_line(page, page.formats.percent(_kept(then)) if then else None)
     if parts["items"]:
         _table(page, parts["items"], groups[group])
     foot(page, sections="§11")
 
 
-def _most_requests(items: list[Row]) -> Row | None:
-    rows = [row for row in items if row["by_request_low"] is not None]
-    return max(rows, key=lambda each: each["requests"], default=None)
+def _largest(items: list[Row]) -> Row | None:
+    rows = [row for row in items if _kept(row) is not None]
+    return max(rows, key=lambda each: each["requests"] or each["output_tokens"], default=None)
+
+
+def _kept(row: Row) -> float | None:
+    """The share that surely met the limit: of requests, of tokens where requests are not known."""
+    share: float | None = row["by_request_low" if row["requests"] is not None else "by_token_low"]
+    return share
 
 
 def _headline(page: Page, items: list[Row], measure: str, limit: float) -> None:
     words, formats = page.words, page.formats
-    row = _most_requests(items)
+    row = _largest(items)
     if row is None:
         st.subheader(words("slo.none"), anchor=False)
         return
-    key = {True: "slo.met", False: "slo.missed", None: "slo.open"}[row["is_met"]]
-    st.subheader(
-        words(
-            key,
-            share=formats.percent(row["by_request_low"]),
-            measure=measure,
-            limit=formats.seconds(limit),
+    by_request, by_token = ANSWERS[row["is_met"]]
+    told = {
+        "share": formats.percent(_kept(row)),
+        "measure": measure,
+        "limit": formats.seconds(limit),
+    }
+    if row["requests"] is None:
+        answer = words(by_token, **told, tokens=formats.count(row["output_tokens"]))
+    else:
+        answer = words(
+            by_request,
+            **told,
             requests=formats.count(row["requests"] + row["failed_requests"]),
             amount=formats.money(exact(row["revenue_at_risk"]), row["currency"]),
-        ),
-        anchor=False,
-    )
+        )
+    headline(words, answer, LEVELS)
     st.caption(words("slo.note"))
+    if row["requests"] is None:
+        st.caption(words("slo.itl_note"))
 
 
 def _table(page: Page, items: list[Row], group: str) -> None:
@@ -103,15 +122,17 @@ def _table(page: Page, items: list[Row], group: str) -> None:
     currency = next((row["currency"] for row in rows if row["currency"]), "")
     columns = [
         Column("group", group),
-        Column("by_request_low", words("slo.by_request"), "ratio"),
-        Column("by_token_low", words("slo.by_token"), "ratio"),
-        Column("by_revenue_low", words("slo.by_revenue"), "ratio"),
-        Column("requests", words("column.requests"), "count"),
-        Column("failed_requests", words("slo.failed"), "count"),
-        Column("p50_seconds", "p50 s", "second"),
-        Column("p90_seconds", "p90 s", "second"),
-        Column("p99_seconds", "p99 s", "second"),
-        Column("revenue", words("column.amount", currency=currency), "money"),
-        Column("revenue_at_risk", words("column.at_risk", currency=currency), "money"),
+        Column("by_request_low", words("slo.by_request"), "ratio", formula=LEVELS),
+        Column("by_token_low", words("slo.by_token"), "ratio", formula=LEVELS),
+        Column("by_revenue_low", words("slo.by_revenue"), "ratio", formula=LEVELS),
+        Column("requests", words("column.requests"), "count", formula=LEVELS),
+        Column("failed_requests", words("slo.failed"), "count", formula=LEVELS),
+        Column("p50_seconds", "p50 s", "second", formula=LEVELS),
+        Column("p90_seconds", "p90 s", "second", formula=LEVELS),
+        Column("p99_seconds", "p99 s", "second", formula=LEVELS),
+        Column("revenue", words("column.amount", currency=currency), "money", formula=LEDGER),
+        Column(
+            "revenue_at_risk", words("column.at_risk", currency=currency), "money", formula=LEVELS
+        ),
     ]
     table(page, rows, columns, name="slo", currency=currency or None)

@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard.columns import Column, Link
 from dashboard.compared import compared, compared_columns, money_line
 from dashboard.foot import foot
+from dashboard.formulas import LEDGER, ONE_SERVER, headline
 from dashboard.page import Page, window
 from dashboard.reads import ask
 from dashboard.requests_list import requests_list
@@ -38,7 +39,7 @@ def show(page: Page) -> None:
         foot(page)
         return
     now = summary(rows)
-    st.subheader(_headline(page, rows, now), anchor=False)
+    headline(page.words, _headline(page, rows, now), LEDGER)
     money_line(page, now.amount, summary(before, now.currency).amount, now.currency)
     picked = _table(page, rows, before, now)
     if picked:
@@ -85,17 +86,17 @@ def _table(page: Page, rows: Sequence[Row], before: Sequence[Row], now: Summary)
         Column("tenant_id", words("column.tenant")),
         Column("project_id", words("column.project")),
         Column("cost_centre_id", words("column.cost_centre")),
-        Column("amount", words("column.amount", currency=money), "money"),
+        Column("amount", words("column.amount", currency=money), "money", formula=LEDGER),
         *compared_columns(page),
-        Column("at_risk", words("column.at_risk", currency=money), "money"),
-        Column("requests", words("column.requests"), "count"),
-        Column("uncached_tokens", words("column.uncached_tokens"), "count"),
-        Column("cached_tokens", words("column.cached_tokens"), "count"),
-        Column("output_tokens", words("column.output_tokens"), "count"),
-        Column("hit_ratio", words("column.hit_ratio"), "ratio"),
-        Column("uncached_amount", words("column.uncached_amount"), "money"),
-        Column("cached_amount", words("column.cached_amount"), "money"),
-        Column("output_amount", words("column.output_amount"), "money"),
+        Column("at_risk", words("column.at_risk", currency=money), "money", formula=LEDGER),
+        Column("requests", words("column.requests"), "count", formula=LEDGER),
+        Column("uncached_tokens", words("column.uncached_tokens"), "count", formula=LEDGER),
+        Column("cached_tokens", words("column.cached_tokens"), "count", formula=LEDGER),
+        Column("output_tokens", words("column.output_tokens"), "count", formula=LEDGER),
+        Column("hit_ratio", words("column.hit_ratio"), "ratio", formula=ONE_SERVER),
+        Column("uncached_amount", words("column.uncached_amount"), "money", formula=LEDGER),
+        Column("cached_amount", words("column.cached_amount"), "money", formula=LEDGER),
+        Column("output_amount", words("column.output_amount"), "money", formula=LEDGER),
     ]
     return table(page, lines, columns, name="tenants", currency=now.currency, choose=ROW)
 

@@ -80,6 +80,7 @@ def leg(number, tenant_id, at, **change):
         "input_tokens": 100_000,
         "cached_input_tokens": 60_000,
         "output_tokens": 1_000,
+        "ttft_seconds": 2.0,
         "status": "ok",
         "source": "usage_ndjson",
     }
