@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.engines import report
+from tests.engines.alone import alone
 from tests.engines.ask import Ask
 from tests.engines.cases import SYSTEM, Bill, Case
-from tests.engines.engine import LENGTH, MODEL, free_ports, vllm
-from tests.engines.run import billed, explained, moved, right, run
-from tests.engines.till import Till
+from tests.engines.engine import LENGTH, MODEL, vllm
+from tests.engines.run import billed, moved, right
 
 NODE = "e01"
 TEXTS = ["one text", "another text"]
+POOLING = ("--runner", "pooling", "--convert", "embed")
 
 
 def embed(text):
@@ -30,35 +30,28 @@ CASES = [
 def done(tmp_path_factory):
     """All cases run, metered and settled."""
     folder = tmp_path_factory.mktemp("embeddings")
-    own_port, till_port = free_ports(2)
-    pooling = ("--runner", "pooling", "--convert", "embed")
-    engine = vllm(NODE, "unified", own_port, folder, *pooling).start()
-    till = Till(folder, till_port)
-    try:
-        engine.ready()
-        till.follow(engine, pool="embeddings")
-        ran = run(CASES, engine.url, [engine])
-        till.settled()
-        rows = explained(till, ran[0])
-        both = [(each, right(each), billed(each, till)) for each in ran]
-        report.keep("3-embeddings", "vLLM 0.32.0, embeddings", both, rows)
-        yield {each.case.name: each for each in ran}, till, rows
-    finally:
-        till.end()
-        engine.end()
+    told = ("3-embeddings", "vLLM 0.32.0, embeddings")
+    with alone(
+        lambda port: vllm(NODE, "unified", port, folder, *POOLING),
+        folder,
+        CASES,
+        told=told,
+        pool="embeddings",
+    ) as found:
+        yield found
 
 
 @pytest.mark.parametrize("name", [case.name for case in CASES])
 def test_each_text_is_billed(done, name):
     """A text is a request; its characters are its tokens, and it has no output."""
-    ran, till, _ = done
+    ran, till, _, _ = done
     assert [got.status for got in ran[name].got] == [ran[name].case.status]
     assert billed(ran[name], till) == right(ran[name])
 
 
 def test_every_counted_token_has_a_cause(done):
     """Everything that the engine counted was billed."""
-    ran, _, rows = done
+    ran, _, rows, _ = done
     row = rows[NODE, "input_tokens"]
     assert row["counted"] == moved(ran.values(), NODE, "input")
     assert row["causes"] == {"billed": row["counted"]}

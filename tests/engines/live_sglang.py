@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from tests.engines import cases, report
+from tests.engines.alone import alone
 from tests.engines.ask import Ask
 from tests.engines.cases import Bill, Case
-from tests.engines.engine import free_ports, sglang
-from tests.engines.run import billed, explained, killed_in_a_stream, moved, right, run
-from tests.engines.till import Till
+from tests.engines.engine import sglang
+from tests.engines.run import billed, explained, killed_in_a_stream, moved, right
 
 NODE = "s01"
 PROMPT = "def beam(x):"
@@ -59,26 +59,16 @@ CASES = [
 def done(tmp_path_factory):
     """All cases run, metered and settled."""
     folder = tmp_path_factory.mktemp("sglang")
-    own_port, till_port = free_ports(2)
-    engine = sglang(NODE, own_port, folder).start()
-    till = Till(folder, till_port)
-    try:
-        engine.ready()
-        till.follow(engine, pool="plain")
-        ran = run(
-            CASES,
-            engine.url,
-            [engine],
-            forget=lambda: httpx.post(f"{engine.url}/flush_cache", timeout=30).raise_for_status(),
-        )
-        till.settled()
-        rows = explained(till, ran[0])
-        both = [(each, right(each), billed(each, till)) for each in ran]
-        report.keep("6-sglang", "SGLang 0.5.23, one server", both, rows)
-        yield {each.case.name: each for each in ran}, till, rows, engine
-    finally:
-        till.end()
-        engine.end()
+    told = ("6-sglang", "SGLang 0.5.23, one server")
+    with alone(
+        lambda port: sglang(NODE, port, folder), folder, CASES, told=told, forget=forget_prefixes
+    ) as found:
+        yield found
+
+
+def forget_prefixes(engine):
+    """Empty the engine's cache."""
+    httpx.post(f"{engine.url}/flush_cache", timeout=30).raise_for_status()
 
 
 @pytest.mark.parametrize("name", [case.name for case in CASES])

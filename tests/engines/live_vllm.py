@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from tests.engines import cases, report
+from tests.engines.alone import alone
 from tests.engines.ask import Ask, chat, chat_tokens, complete
 from tests.engines.cases import BY_USAGE, SYSTEM, Bill, Case
-from tests.engines.engine import MODEL, free_ports, vllm
-from tests.engines.run import billed, explained, killed_in_a_stream, moved, right, run
-from tests.engines.till import Till
+from tests.engines.engine import MODEL, vllm
+from tests.engines.run import billed, explained, killed_in_a_stream, moved, right
 
 NODE = "v01"
 PROMPT = "def beam(x):"
@@ -78,21 +78,9 @@ CASES = [
 def done(tmp_path_factory):
     """All cases run, metered and settled."""
     folder = tmp_path_factory.mktemp("vllm")
-    own_port, till_port = free_ports(2)
-    engine = vllm(NODE, "unified", own_port, folder).start()
-    till = Till(folder, till_port)
-    try:
-        engine.ready()
-        till.follow(engine, pool="plain")
-        ran = run(CASES, engine.url, [engine])
-        till.settled()
-        rows = explained(till, ran[0])
-        both = [(each, right(each), billed(each, till)) for each in ran]
-        report.keep("1-vllm", "vLLM 0.32.0, one server", both, rows)
-        yield {each.case.name: each for each in ran}, till, rows, engine
-    finally:
-        till.end()
-        engine.end()
+    told = ("1-vllm", "vLLM 0.32.0, one server")
+    with alone(lambda port: vllm(NODE, "unified", port, folder), folder, CASES, told=told) as found:
+        yield found
 
 
 @pytest.mark.parametrize("name", [case.name for case in CASES])
