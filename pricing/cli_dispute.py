@@ -8,19 +8,9 @@ from uuid import uuid4
 import typer
 
 from pricing.api.invoice_shapes import DisputeShown
-from pricing.cli_local import (
-    LISTED_MAX,
-    AsJson,
-    ConfigFile,
-    LocalHouse,
-    do,
-    every_page,
-    plain,
-    show,
-)
+from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do, listed, plain, show
 from pricing.client import Client
 from pricing.ledger.disputes import Asked, decide_dispute, list_disputes, open_dispute
-from pricing.ledger.rows import Page
 from pricing.money import decimal_from_text
 from pricing.scope import Scope
 
@@ -51,13 +41,13 @@ def list_(as_json: AsJson = False, config: ConfigFile = None) -> None:
 
     Example: tokentill dispute list
     """
-
-    def locally(house: LocalHouse) -> Any:
-        with house.ledger.read() as connection:
-            found = list_disputes(connection, Scope.house(), Page(LISTED_MAX))
-        return [plain(DisputeShown.model_validate(each)) for each in found]
-
-    found = do("dispute list", config, lambda client: every_page(client, "/v1/disputes"), locally)
+    found = listed(
+        "dispute list",
+        config,
+        path="/v1/disputes",
+        shape=DisputeShown,
+        read=lambda connection, page: list_disputes(connection, Scope.house(), page),
+    )
     show(found, as_json=as_json, columns=COLUMNS)
 
 

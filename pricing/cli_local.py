@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 import duckdb
 import typer
 from pydantic import BaseModel
+from sqlalchemy import Connection
 
 from metering.errors import MeteringError
 from metering.store.connect import open_store
@@ -19,6 +20,7 @@ from pricing.client import ApiError, ApiUnreachable, Client
 from pricing.errors import PricingError, ServeRunning
 from pricing.home import own_home
 from pricing.ledger.connect import Ledger
+from pricing.ledger.rows import Page
 from pricing.ledger.upgrade import upgrade_ledger, upgrade_usage
 from pricing.runs.ledger_rules import LedgerRules
 from pricing.runs.reprice import needs_repricing, reprice_open
@@ -89,6 +91,24 @@ def every_page(client: Client, path: str, **asked: Any) -> list[dict[str, Any]]:
         cursor = page["next_cursor"]
         if cursor is None:
             return rows
+
+
+def listed(
+    command: str,
+    config: Path | None,
+    *,
+    path: str,
+    shape: type[BaseModel],
+    read: Callable[[Connection, Page], Sequence[Any]],
+) -> Any:
+    """Every row of a list, as the API shows it: from the route `path`, or read from the ledger."""
+
+    def locally(house: LocalHouse) -> Any:
+        with house.ledger.read() as connection:
+            found = read(connection, Page(LISTED_MAX))
+        return [plain(shape.model_validate(each)) for each in found]
+
+    return do(command, config, lambda client: every_page(client, path), locally)
 
 
 def plain(value: BaseModel) -> dict[str, Any]:

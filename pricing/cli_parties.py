@@ -17,16 +17,7 @@ from pricing.api.routes.billing import (
     given_fields,
 )
 from pricing.api.routes.tenants import NewTenant, TenantChanges, TenantShown
-from pricing.cli_local import (
-    LISTED_MAX,
-    AsJson,
-    ConfigFile,
-    LocalHouse,
-    do,
-    every_page,
-    plain,
-    show,
-)
+from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do, listed, plain, show
 from pricing.client import Client
 from pricing.ledger.connect import Change
 from pricing.ledger.issuers import (
@@ -36,7 +27,6 @@ from pricing.ledger.issuers import (
     every_issuer,
     find_profile,
 )
-from pricing.ledger.rows import Page
 from pricing.ledger.tables import TenantKind
 from pricing.ledger.tenants import Tenant, add_tenant, change_tenant, get_tenant, list_tenants
 from pricing.scope import Scope
@@ -68,13 +58,13 @@ def list_tenants_(as_json: AsJson = False, config: ConfigFile = None) -> None:
 
     Example: tokentill tenant list
     """
-
-    def locally(house: LocalHouse) -> Any:
-        with house.ledger.read() as connection:
-            found = list_tenants(connection, HOUSE, Page(LISTED_MAX))
-        return [plain(TenantShown.model_validate(each)) for each in found]
-
-    found = do("tenant list", config, lambda client: every_page(client, "/v1/tenants"), locally)
+    found = listed(
+        "tenant list",
+        config,
+        path="/v1/tenants",
+        shape=TenantShown,
+        read=lambda connection, page: list_tenants(connection, HOUSE, page),
+    )
     show(found, as_json=as_json, columns=TENANT)
 
 

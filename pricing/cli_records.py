@@ -9,16 +9,7 @@ import typer
 
 from metering.windows import parse_time
 from pricing.api.routes.operations import AuditRow, JobRunShown, PolicyShown
-from pricing.cli_local import (
-    LISTED_MAX,
-    AsJson,
-    ConfigFile,
-    LocalHouse,
-    do,
-    every_page,
-    plain,
-    show,
-)
+from pricing.cli_local import AsJson, ConfigFile, LocalHouse, do, listed, plain, show
 from pricing.client import Client
 from pricing.errors import Conflict
 from pricing.ledger.audit import list_entries
@@ -48,13 +39,7 @@ def list_jobs(as_json: AsJson = False, config: ConfigFile = None) -> None:
 
     Example: tokentill job list
     """
-
-    def locally(house: LocalHouse) -> Any:
-        with house.ledger.read() as connection:
-            found = list_runs(connection, Page(LISTED_MAX))
-        return [plain(JobRunShown.model_validate(each)) for each in found]
-
-    found = do("job list", config, lambda client: every_page(client, "/v1/jobs"), locally)
+    found = listed("job list", config, path="/v1/jobs", shape=JobRunShown, read=list_runs)
     show(found, as_json=as_json, columns=JOB)
 
 
@@ -95,13 +80,9 @@ def list_policies_(as_json: AsJson = False, config: ConfigFile = None) -> None:
 
     Example: tokentill policy list --json
     """
-
-    def locally(house: LocalHouse) -> Any:
-        with house.ledger.read() as connection:
-            found = list_policies(connection, Page(LISTED_MAX))
-        return [plain(PolicyShown.model_validate(each)) for each in found]
-
-    found = do("policy list", config, lambda client: every_page(client, "/v1/policies"), locally)
+    found = listed(
+        "policy list", config, path="/v1/policies", shape=PolicyShown, read=list_policies
+    )
     show(found, as_json=as_json, columns=POLICY)
 
 
