@@ -1,6 +1,7 @@
 -- rollup_latency: log-spaced histogram counts, as deltas of latency_hourly
 -- grain: UTC hour of the finish, model, pool, node, measure, bucket
 -- units: bucket b holds durations in (2^((b-1)/8), 2^(b/8)] milliseconds; at most 1 ms: bucket 0
+-- a gateway's record is of the same answer as the engines': it would count twice
 INSERT INTO latency_hourly BY NAME
 WITH timed AS (
     SELECT
@@ -11,7 +12,7 @@ WITH timed AS (
         queue_seconds,
         CASE WHEN output_tokens > 1 AND stage <> 'prefill' THEN decode_seconds / (output_tokens - 1) END AS tpot_seconds
     FROM leg
-    WHERE ingest_seq > $from_seq AND ingest_seq <= $to_seq AND status = 'ok'
+    WHERE ingest_seq > $from_seq AND ingest_seq <= $to_seq AND status = 'ok' AND stage <> 'gateway'
 ),
 measured AS (
     UNPIVOT timed

@@ -56,3 +56,10 @@ def test_a_gateway_record_of_another_pool_or_hour_names_nobody():
 def test_gateway_records_alone_bill_nothing():
     """They are no engine's work."""
     assert fed(gateway("g")).rows("1", "request") == []
+
+
+def test_an_answer_has_one_latency():
+    """The engine's 2 s; the gateway's 3 s of the same answer are not a second one."""
+    legs = [leg("u", **ENGINE, e2e_seconds=2.0), gateway("g", node_id="gw1", e2e_seconds=3.0)]
+    counted = fed(*legs).rows("node_id, requests", "latency_hourly", where="measure = 'e2e'")
+    assert counted == [("u1", 1)]
