@@ -1,4 +1,6 @@
-"""Which legs make one delivered answer (contract.md §3). Pure: the oracle of the settler's SQL.
+"""Which legs make one delivered answer (docs/pd-accounting.md).
+
+Pure: the oracle of the settler's SQL.
 
 One call sees all legs of one join key (or of one group of a unified engine). A key may be reused or
 forged by a client, so a key is not a request: the legs say for themselves what belongs together.

@@ -1,4 +1,4 @@
-"""What keeps a tenant's month from closing, and what was accepted by name (contract.md §6)."""
+"""What keeps a tenant's month from closing, and what was accepted (docs/finance/month.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Books and the one place of the price rules: `Catalogue.quote`.
 
-Order: base, tier, band, service tier, region, contract percent (contract.md §7). The settler asks
-through pricing/price_grid.py, people through `tokentill prices show`; both end here.
+Order: base, tier, band, service tier, region, contract percent (docs/prices/format.md). The settler
+asks through pricing/price_grid.py, people through `tokentill prices show`; both end here.
 """
 
 from bisect import bisect_right

@@ -34,7 +34,7 @@ class Lines:
         return sum(astuple(self))
 
 
-# line of Lines, line of the bill (contract.md §7), price of PriceKey
+# line of Lines, line of the bill (docs/prices/format.md, Keys), price of PriceKey
 LINE_PRICES: Final = (
     ("uncached", "input", "input_price"),
     ("cached", "cached_input", "cached_price"),

@@ -1,4 +1,4 @@
-"""CloudEvents 1.0 whose data is a usage leg (contract.md §2): one event, or a batch of them.
+"""CloudEvents 1.0 whose data is a usage leg (docs/wire.md): one event, or a batch of them.
 
 `id` and `source` together are the sender's own id of the leg. `subject` names the tenant and
 `time` the finish where the data leaves them out.

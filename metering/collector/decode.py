@@ -1,4 +1,4 @@
-"""Bodies by content type → batches for the store (contract.md §2)."""
+"""Bodies by content type → batches for the store (docs/wire.md, Requests)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

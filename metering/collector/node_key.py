@@ -1,4 +1,4 @@
-"""A node's credential writes for its own node only (contract.md §2)."""
+"""A node's credential writes for its own node only (docs/wire.md, Requests)."""
 
 from dataclasses import replace
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""Where usage comes in over HTTP (contract.md §2). The event loop never calls DuckDB.
+"""Where usage comes in over HTTP (docs/wire.md). The event loop never calls DuckDB.
 
 A request is read, decoded on a worker thread, queued for the writer, and answered after COMMIT.
 """

@@ -1,4 +1,4 @@
-"""The usage file: one leg per line, with the names of `metering.usage.LEG_FIELDS` (contract.md §7).
+"""The usage file (docs/engines/gateways.md): one leg a line, named as `metering.usage.LEG_FIELDS`.
 
 `request_id` is accepted for `join_key`, `event_id` may be omitted, null is the same as missing.
 Unknown keys are refused, because a misspelt count would otherwise be an unknown one.

@@ -1,7 +1,7 @@
 """Usage into the store, exactly once: judged, deduplicated and stored in one transaction.
 
 One function serves the HTTP collector, `tokentill import` and `tokentill rate`. What happens to a
-row, and why, is contract.md §2; docs/decisions/0002-exactly-once.md tells the reasons.
+row, and why, is docs/wire.md; docs/decisions/0002-exactly-once.md tells the reasons.
 """
 
 from collections import Counter

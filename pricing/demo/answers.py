@@ -1,4 +1,4 @@
-"""What the demo reads from the API, and the JSON of `tokentill demo --json` (contract.md §7)."""
+"""What the demo reads from the API, and the JSON of `tokentill demo --json` (docs/commands.md)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

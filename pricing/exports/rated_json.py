@@ -1,4 +1,4 @@
-"""The answer of `tokentill rate --json` (contract.md §7): counts as numbers, money as text."""
+"""The answer of `tokentill rate --json` (docs/commands.md): counts as numbers, money as text."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal

@@ -56,7 +56,7 @@ class BookState(StrEnum):
 
 
 class PeriodState(StrEnum):
-    """Where a tenant's month stands (contract.md §6)."""
+    """Where a tenant's month stands (docs/finance/month.md)."""
 
     OPEN = "open"
     CLOSING = "closing"

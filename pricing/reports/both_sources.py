@@ -1,4 +1,4 @@
-"""Answers that a gateway record and engine legs may both have billed (contract.md §3)."""
+"""Answers that gateway and engines may both have billed (docs/policies.md, billing_source)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The close of a month (contract.md §6): each tenant once, whatever happens in between.
+"""The close of a month (docs/finance/month.md): each tenant once, whatever happens in between.
 
 (1) The ledger marks the periods as closing, with the settler's progress. (2) The sums are read as
 of that mark. (3) One ledger transaction makes a tenant's documents and closes its period. A crash

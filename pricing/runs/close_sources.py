@@ -1,4 +1,4 @@
-"""Hours in which gateway records and engine legs both billed a tenant: its close waits (§3)."""
+"""Hours in which gateway records and engine legs both billed a tenant: its close waits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -87,7 +87,7 @@ def settle_new(
 
 
 def settle_due(cursor: duckdb.DuckDBPyConnection, rules: Rules, *, now: datetime) -> SettleReport:
-    """Give up halves whose other side can no longer come (contract.md §3, orphan rules)."""
+    """Give up halves whose other side can no longer come (docs/policies.md, orphan_after)."""
     from_seq, settle_seq = read_progress(cursor)
     orphan = timedelta(seconds=rules.policy.orphan_after_seconds)
     silent = timedelta(seconds=rules.policy.silent_after_seconds)

@@ -1,4 +1,4 @@
-"""Whose record is the bill: the engines' legs, or by policy the gateway's (contract.md §3)."""
+"""Whose record is the bill: the engines' or the gateway's (docs/policies.md, billing_source)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,6 @@
 -- settle_add_gated: legs whose gateway record has come in this batch, after they had settled → candidate
 -- grain:  one row per leg
--- window: within an hour of the gateway records (contract.md §3)
+-- window: within an hour of the gateway records (docs/engines/gateways.md)
 INSERT INTO candidate
 WITH gateway AS (
     SELECT engine_request_id, finished_at

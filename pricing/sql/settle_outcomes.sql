@@ -1,6 +1,6 @@
 -- settle_outcomes: the keys that need no thought → temp table outcome
 -- grain:   one row per request, cost leg or waiting half
--- rules:   contract.md §3, the same as metering/pairing.py and pricing/runs/settle_odd.py
+-- rules:   docs/pd-accounting.md, the same as metering/pairing.py and pricing/runs/settle_odd.py
 --          (tests/pricing/settle/test_oracle.py)
 -- columns: disposition billed | held | undelivered | cost | waiting; split_rule says where the
 --          cached count comes from: leg (the input leg), none (policy: all uncached), unknown

@@ -10,7 +10,7 @@ COMMAND = [sys.executable, "-m", "tokentill"]
 
 
 def book_text(entries: list[dict[str, Any]]) -> str:
-    """A CNY book; each entry has the keys of contract.md §7, prices as text."""
+    """A CNY book; each entry has the keys of docs/prices/format.md, prices as text."""
     head = 'book = "cases"\ncurrency = "CNY"\ntimezone = "UTC"\n'
     return head + "".join(_entry(entry) for entry in entries)
 

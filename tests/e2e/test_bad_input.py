@@ -164,7 +164,7 @@ def test_unknown_names_are_kept_and_shown(api):
     ],
 )
 def test_a_body_or_header_that_cannot_be_used(api, change, status, words):
-    """problem+json with the status of contract.md §2, what was wrong and what to do."""
+    """problem+json with the status of docs/wire.md, Answers, what was wrong and what to do."""
     answer = post(api, leg("h1"), "{", **change)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"

@@ -14,7 +14,7 @@ def _empty_folder(tmp_path, monkeypatch):
 
 
 def test_the_defaults_are_those_of_the_contract():
-    """contract.md §7: ports 8080 and 8501, loopback, ./tokentill-data with its two files."""
+    """docs/configuration.md: ports 8080 and 8501, loopback, ./tokentill-data with its two files."""
     settings = load_settings()
     assert (settings.server.host, settings.server.port) == ("127.0.0.1", 8080)
     assert (settings.dashboard.host, settings.dashboard.port) == ("127.0.0.1", 8501)

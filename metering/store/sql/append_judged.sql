@@ -1,4 +1,4 @@
--- append_judged: verdicts → the outcome of each row (contract.md §2)
+-- append_judged: verdicts → the outcome of each row (docs/wire.md, Which id a leg has)
 -- grain:   row of `incoming`
 -- why w:   within one transaction the first readable row of an id stands for those after it
 -- why if(): an equality alone is a hash join; `AND f.row <> v.row` made it a nested loop of 3 s

@@ -7,7 +7,7 @@ CREATE TABLE leg (
     ingested_at            TIMESTAMP NOT NULL,
     sender                 VARCHAR NOT NULL,     -- credential that sent it; in a usage file: the tenant
     event_id               UUID NOT NULL,
-    content_hash           UUID NOT NULL,        -- contract.md §1
+    content_hash           UUID NOT NULL,        -- docs/wire.md
     key_hash               UBIGINT,              -- hash(pool, join_key or group_id); NULL: joins nothing
     stage                  VARCHAR NOT NULL,
     operation              VARCHAR,

@@ -1,4 +1,4 @@
-"""The usage file of contract.md §7."""
+"""The usage file (docs/engines/gateways.md)."""
 
 import json
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from metering.sources.usage_ndjson import is_foreign, parse_followed, read_usage
 from metering.usage import COUNT_MAX, event_id
 from metering.wire import to_batch
 
-# The first example line of contract.md §7.
+# The example line of docs/engines/gateways.md, as a prefill leg.
 EXAMPLE: dict[str, Any] = {
     "request_id": "r1",
     "stage": "prefill",
@@ -77,7 +77,7 @@ def test_an_offset_is_converted() -> None:
 
 
 def test_below_a_microsecond_is_rounded_down() -> None:
-    """contract.md §1: rounded down to µs."""
+    """docs/wire.md, finished_at: rounded down to µs."""
     row = usage_row(record(started_at="2026-08-20T01:02:03.9999999Z"), "f:1")
     assert row is not None
     assert row["started_at"] == datetime(2026, 8, 20, 1, 2, 3, 999_999, tzinfo=UTC)
@@ -112,7 +112,7 @@ def test_below_a_microsecond_is_rounded_down() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(field: str, changes: dict[str, Any]) -> None:
-    """contract.md §1: rejected with the field that makes the line unreadable, and a reason."""
+    """Refused with the field that makes it unreadable (docs/engines/gateways.md)."""
     refusal = refused(record(**changes))
     assert refusal.field == field
     assert refusal.reason
@@ -173,7 +173,7 @@ def test_the_node_fills_what_the_line_leaves_open() -> None:
 
 
 def test_embeddings_have_no_output() -> None:
-    """contract.md §1: for embedding, rerank and score output_tokens is 0."""
+    """docs/pd-accounting.md, trap 12: for embedding, rerank and score output_tokens is 0."""
     row = usage_row(record(operation="embedding", output_tokens=...), "f:1")
     assert row is not None
     assert row["output_tokens"] == 0

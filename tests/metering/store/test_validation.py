@@ -1,4 +1,4 @@
-"""Which rows are rejected, with which field and reason (contract.md §1, last paragraphs)."""
+"""Which rows are rejected, with which field and reason (docs/wire.md, Bounds)."""
 
 import math
 from datetime import UTC, datetime, timedelta

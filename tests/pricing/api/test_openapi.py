@@ -12,7 +12,7 @@ from tests.pricing.api.conftest import furnish, open_house
 
 DOCUMENT = json.loads(openapi_text())
 OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
-PATHS_OF_THE_CONTRACT = {  # contract.md §7
+PATHS_OF_THE_CONTRACT = {  # docs/api/routes.md
     "/v1/usage/legs",
     "/v1/usage",
     "/v1/requests/{request_id}",
@@ -35,7 +35,7 @@ def test_the_committed_file_is_current(root):
 
 
 def test_the_routes_of_the_contract_are_there():
-    """contract.md §7 lists them."""
+    """docs/api/routes.md lists them."""
     assert set(DOCUMENT["paths"]) >= PATHS_OF_THE_CONTRACT
 
 

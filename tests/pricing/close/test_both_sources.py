@@ -1,4 +1,4 @@
-"""Both sources in one hour: the close of the tenants concerned waits (contract.md §3)."""
+"""Both sources in one hour: the tenants' close waits (docs/policies.md, billing_source)."""
 
 from dataclasses import replace
 from decimal import Decimal

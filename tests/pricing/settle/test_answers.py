@@ -1,4 +1,4 @@
-"""What becomes of legs: contract.md §3's table, row by row, on a real store."""
+"""What becomes of legs (docs/pd-accounting.md), case by case, on a real store."""
 
 from decimal import Decimal
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Gateway records name the owner and never bill (contract.md §3)."""
+"""Gateway records name the owner and never bill (docs/engines/gateways.md)."""
 
 from tests.pricing.settle.legs import at, decode, fed, leg, prefill
 

@@ -1,4 +1,4 @@
-"""Calls with n > 1: one request from what was delivered (contract.md §3)."""
+"""Calls with n > 1: one request from what was delivered (docs/pd-accounting.md, trap 9)."""
 
 from decimal import Decimal
 

@@ -87,7 +87,7 @@ def oracle(legs, policy) -> dict[str, tuple[str, str | None, Decimal, str | None
 
 
 def answered(fed, made, policy):
-    """What becomes of the legs of one answer (contract.md §3, the first three rows)."""
+    """What becomes of the legs of one answer (docs/pd-accounting.md)."""
     if made["status"] not in ("ok", "aborted"):
         costs = [row for row in (fed, made) if row is not None]
         return {row["event_id"]: ("cost", made["status"], Decimal(0), None) for row in costs}
