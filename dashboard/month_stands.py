@@ -24,7 +24,7 @@ def month_ask(page: Page) -> Ask:
     if page.filters.period.running:
         today = page.now.astimezone(page.filters.zone).date()
         first = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
-    return ask(ROUTE, rows=False, month=f"{first:%Y-%m}")
+    return ask(ROUTE, rows=False, month=f"{first:%Y-%m}", not_invoiced=False)
 
 
 def month_stands(page: Page, report: Row | None) -> None:

@@ -1,4 +1,4 @@
-"""Half-open UTC windows, and hours, days and months cut in a zone (design V9)."""
+"""Half-open UTC windows, and hours, days and months cut in a zone (docs/architecture.md, V9)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

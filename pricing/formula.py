@@ -1,4 +1,4 @@
-"""The revenue model: what a server's tokens earn in a window (design.md §2, docs/formulas.md §1).
+"""The revenue model: what a server's tokens earn in a window (docs/formulas.md §1).
 
 R = K · [T · ((1 − r)·p_m + r·p_h) + T_out·p_o] · U with K = seconds in service / 10⁶. All of it is
 computed in fractions, so a result is exact whatever the inputs; `exact_decimal` writes it as money.

@@ -1,4 +1,4 @@
-"""Invoice lines from a month's sums: what is owed, exact, and rounded once (design V5, V8).
+"""Invoice lines from a month's sums: what is owed, exact, rounded once (docs/architecture.md).
 
 A line is rounded to the currency's minor unit; the total is the sum of the rounded lines, and the
 difference to the exact sum is stored. Nothing is spread over lines, so each can be checked alone.

@@ -1,4 +1,4 @@
-"""Which invoice line a correction points at (design V8), looked up when it is made."""
+"""Which invoice line a correction points at (docs/architecture.md, V8), as it is made."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Money is an exact decimal; one function rounds (design V5, docs/decisions/0003-money.md).
+"""Money is an exact decimal; one function rounds (docs/decisions/0003-money.md).
 
 Prices have at most 9 fraction digits per million tokens, so a charge has at most 15. Sums are per
 currency and nothing converts. There is no division but by a power of ten.

@@ -74,7 +74,7 @@ class ServerRevenue:
 def formula_of(row: EarnedLines, seconds: Fraction) -> Fraction:
     """K·T·[(1−r)·p_m + r·p_h] + K·T_out·p_o of one price key, exact, in the key's currency.
 
-    Explicit hits, cache writes and reasoning are further terms K·T_x·p_x (design §2).
+    Explicit hits, cache writes and reasoning are further terms K·T_x·p_x (docs/formulas.md §1).
     """
     lines = row.lines
     main = throughput_of_counts(

@@ -1,4 +1,4 @@
-"""Whose rows a reader may see, and what a role may do (design V10).
+"""Whose rows a reader may see, and what a role may do (docs/architecture.md, V10).
 
 Every query that can return a tenant's rows takes a `Scope`; there is no default. A scope without a
 tenant exists only as `Scope.house()`, which no credential of a tenant ever gets.

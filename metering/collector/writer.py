@@ -1,7 +1,7 @@
 """The one thread that writes usage: many requests, one transaction; answered after COMMIT.
 
 An id is taken and its row stored by the same transaction, and nobody hears of success before that
-transaction is durable: a failed or killed write takes no id with it (design V3, V4).
+transaction is durable: a failed or killed write takes no id with it (docs/architecture.md, V3, V4).
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""One authorised request: the only way from a route to the stores (design V10).
+"""One authorised request: the only way from a route to the stores (docs/architecture.md, V10).
 
 A route names its permission with `may("noun:verb")` and gets a `Call`. What it reads, it reads in
 `call.scope(...)`, which comes from the credential and is at most narrowed by the query.

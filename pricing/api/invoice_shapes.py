@@ -127,13 +127,26 @@ class NotInvoicedShown(Shown):
     amount_max: Amount | None
 
 
-class CloseShown(BaseModel):
-    """What a close did and what it left."""
+class CloseState(BaseModel):
+    """How the close of a month stands."""
 
     month: Month
     is_done: bool
     tenants: list[TenantCloseShown]
+
+
+class CloseShown(CloseState):
+    """What a close did and what it left."""
+
     not_invoiced: list[NotInvoicedShown]
+
+
+class PreviewShown(CloseState):
+    """What a close would find and leave."""
+
+    not_invoiced: list[NotInvoicedShown] | None = Field(
+        None, description="null where it was not asked for"
+    )
 
 
 class CloseAsked(Shape):
@@ -220,6 +233,13 @@ def whole(found: Invoice, lines: list[InvoiceLine], today: date) -> InvoiceWhole
     more: dict[str, Any] = {"annex": found.annex, "seller": found.seller, "buyer": found.buyer}
     rows = [LineShown.model_validate(line) for line in lines]
     return InvoiceWhole(**shown(found, today), **more, lines=rows)
+
+
+def previewed(report: CloseReport, *, with_sums: bool) -> PreviewShown:
+    """A preview's report. with_sums: whether it says what is not invoiced."""
+    shown = closed(report)
+    left = {"not_invoiced": shown.not_invoiced if with_sums else None}
+    return PreviewShown(**dict(shown) | left)
 
 
 def closed(report: CloseReport) -> CloseShown:

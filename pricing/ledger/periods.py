@@ -1,4 +1,4 @@
-"""Accounting periods: which month of which tenant is open, closing or closed (design V8)."""
+"""Accounting periods: which months are open, closing or closed (docs/decisions/0006-close.md)."""
 
 from dataclasses import dataclass
 from datetime import date, datetime

@@ -1,4 +1,4 @@
-"""The ledger's tables (design §3): who, for what price, in which month, and who changed it.
+"""The ledger's tables: who, for what price, in which month, and who changed it.
 
 One MetaData; the migrations under migrations/ledger are held equal to it by a test. Money is
 `ExactDecimal`, times are `UtcDateTime`, intervals are half-open [from_at, until_at).

@@ -34,7 +34,7 @@ class ExactDecimal(TypeDecorator[Decimal]):
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware UTC time; a naive one is refused (design V9)."""
+    """An aware UTC time; a naive one is refused (docs/architecture.md, V9)."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

@@ -1,4 +1,4 @@
-"""What must be true of the data (design V1–V10), checked on it; each fault with its remedy."""
+"""What must be true (docs/architecture.md), checked on the data; each fault with its remedy."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -107,18 +107,30 @@ def close_month(
 
 
 def preview_month(
-    cursor: duckdb.DuckDBPyConnection, ledger: Ledger, order: CloseOrder, *, now: datetime
+    cursor: duckdb.DuckDBPyConnection,
+    ledger: Ledger,
+    order: CloseOrder,
+    *,
+    now: datetime,
+    with_sums: bool = True,
 ) -> CloseReport:
-    """What a close at the UTC time `now` would find: blockers and all; it changes nothing."""
+    """What a close at the UTC time `now` would find: blockers and all; it changes nothing.
+
+    with_sums: also add up what no document bills, which reads the month of every tenant.
+    """
     _, settle_seq = read_progress(cursor)
     known, asked = _tenants(ledger, order)
     done, ready = _sorted_out(cursor, ledger, asked, order=order, settle_seq=settle_seq, now=now)
     done += [_outcome(one.tenant, Outcome.READY, accepted=one.accepted) for one in ready]
-    left = _not_invoiced(cursor, ledger, order, known=known, settle_seq=settle_seq)
+    left = (
+        list(_not_invoiced(cursor, ledger, order, known=known, settle_seq=settle_seq))
+        if with_sums
+        else []
+    )
     return CloseReport(
         month=order.month,
         tenants=sorted(done, key=lambda each: each.tenant_id),
-        not_invoiced=list(left),
+        not_invoiced=left,
     )
 
 

@@ -1,4 +1,4 @@
-"""Re-rating: open requests under the catalogue in force, by visible reversals (design V6).
+"""Re-rating: open requests under the catalogue in force, by reversals (docs/prices/re-rating.md).
 
 One transaction a day of billing instants; a day already rated by this catalogue changes nothing, so
 a kill at any instant costs only time. Closed months and adjustments stay as they are: rerate.py.

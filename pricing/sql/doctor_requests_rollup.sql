@@ -1,5 +1,5 @@
 -- doctor_requests_rollup: price keys whose requests or tokens differ between the requests and the
---                         roll-up (design V7)
+--                         roll-up (docs/architecture.md, V7)
 -- grain: one row
 WITH listed AS (
     SELECT

@@ -1,4 +1,5 @@
--- doctor_servers_tenants: price keys whose tokens differ between who earned and who pays (design V7)
+-- doctor_servers_tenants: price keys whose tokens differ between who earned and who pays
+--                         (docs/architecture.md, V7)
 -- grain: one row
 WITH earned AS (
     SELECT

@@ -3,12 +3,19 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from metering.windows import parse_month
 from pricing.api.call import Call, may
-from pricing.api.invoice_shapes import CloseAsked, CloseShown, Month, closed
+from pricing.api.invoice_shapes import (
+    CloseAsked,
+    CloseShown,
+    Month,
+    PreviewShown,
+    closed,
+    previewed,
+)
 from pricing.api.representation import one
 from pricing.close_checks import Acceptance
 from pricing.errors import RequestInvalid
@@ -18,21 +25,26 @@ router = APIRouter(tags=["invoices"])
 
 
 class PreviewAsked(BaseModel):
-    """Which month."""
+    """Which month, and how much of it."""
 
     month: Month
+    not_invoiced: Annotated[
+        bool, Field(description="false: leave out what no document bills: most of the work")
+    ] = True
 
 
-@router.get("/v1/close", summary="Preview a close", response_model=CloseShown)
+@router.get("/v1/close", summary="Preview a close", response_model=PreviewShown)
 def get_close(
     call: Annotated[Call, may("invoices:write")], asked: Annotated[PreviewAsked, Query()]
 ) -> Response:
     """What a close would find now, tenant by tenant, with its blockers; nothing is changed."""
     order = CloseOrder(month=parse_month(asked.month), actor=call.principal.key_id)
     report = call.usage(
-        lambda cursor: preview_month(cursor, call.services.ledger, order, now=call.at)
+        lambda cursor: preview_month(
+            cursor, call.services.ledger, order, now=call.at, with_sums=asked.not_invoiced
+        )
     )
-    return one(call.request, closed(report))
+    return one(call.request, previewed(report, with_sums=asked.not_invoiced))
 
 
 @router.post("/v1/close", summary="Close a month", response_model=CloseShown)

@@ -1,4 +1,4 @@
-"""/v1/revenue/servers: what each machine earned, beside the formula (design §2)."""
+"""/v1/revenue/servers: what each machine earned, beside the formula (docs/formulas.md §1)."""
 
 from typing import Annotated, Literal
 

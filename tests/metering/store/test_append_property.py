@@ -1,4 +1,4 @@
-"""Properties of the append: order, repeats and splits do not matter (design V3)."""
+"""Properties of the append: order, repeats and splits do not matter (docs/architecture.md, V3)."""
 
 from collections import defaultdict
 from itertools import pairwise

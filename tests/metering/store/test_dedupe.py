@@ -1,4 +1,4 @@
-"""Exactly once (design V3): what is stored, repeated, in conflict or reattributed."""
+"""What is stored, repeated, in conflict or reattributed (docs/architecture.md, V3)."""
 
 import pyarrow as pa
 import pytest

@@ -56,6 +56,16 @@ def test_a_preview_finds_the_same_and_changes_nothing(house):
     assert house.get("/v1/close", params=asked).json()["is_done"]
 
 
+def test_a_preview_without_sums_leaves_them_unknown(house):
+    """Tenants and blockers as before; what is not invoiced was not added up, so it is null."""
+    furnish(house)
+    house.clock.now = NOVEMBER
+    whole = house.get("/v1/close", params={"month": "2026-10"}).json()
+    short = house.get("/v1/close", params={"month": "2026-10", "not_invoiced": False}).json()
+    assert whole["not_invoiced"]
+    assert short == whole | {"not_invoiced": None}
+
+
 def test_accepting_needs_a_reason(house):
     """422, and nothing is closed."""
     asked = {"month": "2026-10", "accept": ["node:p01"]}

@@ -1,4 +1,4 @@
-"""The settler's SQL equals the core's rules on random keys, orders and splits (design V1–V3)."""
+"""The settler's SQL equals the core's rules on random keys, orders and splits."""
 
 from dataclasses import replace
 from decimal import Decimal

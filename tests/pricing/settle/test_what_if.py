@@ -69,7 +69,7 @@ def test_a_model_without_a_price_leaves_the_bill():
 
 
 def test_another_currency_is_never_mixed_in():
-    """CNY goes, USD comes, each on lines of its own (design V5)."""
+    """CNY goes, USD comes, each on lines of its own (docs/architecture.md, V5)."""
     lines = tried(fed(leg("u")), replace(DEARER, currency="USD"))
     sums = {(each.currency, each.amount_before > 0, each.amount_after > 0) for each in lines}
     assert sums == {("CNY", True, False), ("USD", False, True)}
