@@ -1,4 +1,4 @@
-"""UsageLeg and NodeSample: the facts that metering records (contract.md §1).
+"""UsageLeg and NodeSample: the facts that metering records (docs/wire.md).
 
 `LEG_FIELDS` and `SAMPLE_FIELDS` are the wire contract: names, kinds and meanings. The Arrow schema
 (metering/wire.py), the NDJSON form, the store's columns and docs/wire.md all follow from them.
@@ -32,7 +32,7 @@ class Stage(StrEnum):
 
 
 class Status(StrEnum):
-    """How the engine's part ended (contract.md §3)."""
+    """How the engine's part ended (docs/pd-accounting.md, The traps)."""
 
     OK = "ok"
     ABORTED = "aborted"
@@ -264,5 +264,5 @@ def event_id(source: str, record: bytes, ordinal: int = 0) -> str:
 
 
 def foreign_event_id(sender: str, sender_id: str) -> str:
-    """The 32 hex digits that stand for an id which a sender chose itself (contract.md §2)."""
+    """The 32 hex digits for an id that a sender chose itself (docs/wire.md, Which id a leg has)."""
     return event_id("foreign:" + sender, sender_id.encode())

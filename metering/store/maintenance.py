@@ -16,7 +16,7 @@ from metering.store.connect import Store, transaction
 from metering.store.sql_text import read_sql
 from metering.windows import Window
 
-RAW_SAMPLES_KEPT: Final = timedelta(days=14)  # contract.md §1
+RAW_SAMPLES_KEPT: Final = timedelta(days=14)  # docs/operating.md, Watching it
 BUSY: Final = timedelta(hours=2)  # the newest buckets still grow: folding them would be done again
 
 
