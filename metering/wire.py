@@ -1,4 +1,4 @@
-"""The contract as Arrow: schemas and batches (contract.md §1; generated docs: docs/wire.md)."""
+"""The contract as Arrow: schemas and batches (docs/wire.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime

@@ -22,7 +22,7 @@ from metering.sidecar.ship import Shipper, Verdict
 from metering.sidecar.spool_source import SpoolSource
 from metering.sidecar.wake import Wake
 
-SKEW_SECONDS_MAX = 5.0  # beyond it the clocks are reported as different (contract.md §3)
+SKEW_SECONDS_MAX = 5.0  # beyond it the clocks are reported as different (docs/sidecar.md)
 HEALTH_FILE = "health.json"
 log = structlog.get_logger()
 

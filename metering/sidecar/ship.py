@@ -1,4 +1,4 @@
-"""Sending one body to a collector, and what its answer means (contract.md §2)."""
+"""Sending one body to a collector, and what its answer means (docs/wire.md, Answers)."""
 
 import math
 import ssl

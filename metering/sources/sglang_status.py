@@ -1,4 +1,4 @@
-"""How an SGLang request ended, and which requests are the engine's own (contract.md §3)."""
+"""How an SGLang request ended, and which requests are the engine's own (docs/pd-accounting.md)."""
 
 from typing import Final
 

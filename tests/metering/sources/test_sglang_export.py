@@ -156,7 +156,7 @@ def test_no_room_is_no_join_key() -> None:
     ],
 )
 def test_status(finish: dict[str, Any], meta: dict[str, Any], status: str) -> None:
-    """The rules of contract.md §3."""
+    """The rules of docs/pd-accounting.md, The traps 7 and 10."""
     assert row(finish_reason=finish, **meta)["status"] == status
 
 
@@ -198,7 +198,7 @@ def test_a_labelled_request_is_no_warmup() -> None:
 
 
 def test_lora_is_a_model_of_its_own() -> None:
-    """contract.md §1: model:lora. Levels 0 and 1 of request logging leave only the id."""
+    """docs/wire.md, model_id: model:lora. Levels 0 and 1 of request logging leave only the id."""
     assert row({"lora_path": "acme-v3", "lora_id": "b0"})["model_id"] == "glm-5.2:acme-v3"
     assert row({"lora_id": "b0"})["model_id"] == "glm-5.2:b0"
 
@@ -261,7 +261,7 @@ def test_nothing_of_a_prompt_enters_a_row() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(meta: dict[str, Any], field: str) -> None:
-    """contract.md §1: a count that is none, no status, no times."""
+    """docs/wire.md, Bounds: a count that is none, no status, no times."""
     assert refused(line(**meta)).field == field
 
 
