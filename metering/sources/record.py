@@ -109,16 +109,16 @@ def instant(name: str, text: bytes) -> datetime:
 
     Exact: the decimal text never passes through a float.
     """
-    whole, _, fraction = text[:_DIGITS_MAX].partition(b".")
-    second = _second(whole)
-    if second and fraction.isdigit() and len(text) <= _DIGITS_MAX:
-        cut = fraction[:_FRACTION_DIGITS]
-        return datetime(*second, int(cut) * _PLACES[len(cut)], UTC)  # noqa: DTZ001 - UTC by place
+    if len(text) <= _DIGITS_MAX:
+        whole, _, fraction = text.partition(b".")
+        if fraction.isdigit() and (second := _second(whole)):
+            cut = fraction[:_FRACTION_DIGITS]
+            microseconds = int(cut) * _PLACES[len(cut)]
+            return datetime(*second, microseconds, UTC)  # noqa: DTZ001 - UTC by place
     exact = floor_to_microseconds(decimal_seconds(name, text))
-    seconds, microseconds = divmod(exact, MICROSECONDS_PER_SECOND)
-    if not 0 < seconds <= EPOCH_SECONDS_MAX:
+    if not MICROSECONDS_PER_SECOND <= exact < (EPOCH_SECONDS_MAX + 1) * MICROSECONDS_PER_SECOND:
         raise UsageInvalid(name, f"expected seconds since 1970, got {shown(text)}")
-    return EPOCH + timedelta(0, seconds, microseconds)
+    return EPOCH + timedelta(microseconds=exact)
 
 
 @lru_cache(maxsize=256)

@@ -86,7 +86,7 @@ def _span(meta: MetaInfo) -> tuple[datetime, datetime, float | None]:
     """
     received = bytes(meta.request_received_ts)
     ended = bytes(meta.request_finished_ts)
-    e2e_seconds = _finite(bytes(meta.e2e_latency))
+    e2e_seconds = _finite(meta.e2e_latency)
     if NULL not in (received, ended):
         started = instant("request_received_ts", received)
         return started, instant("request_finished_ts", ended), e2e_seconds
