@@ -49,9 +49,9 @@ FROM made
 WAIT_SECONDS_MAX = 600
 
 
-def pairs(number: int) -> pa.Table:
+def pairs(number: int, rows: int = BATCH_ROWS) -> pa.Table:
     """Batch `number` of bench/ingest.py; both legs of a request agree in key, input and owner."""
-    table = legs(number)
+    table = legs(number, rows)
     with duckdb.connect() as maker:
         maker.register("made", table)
         made = maker.execute(SAME_REQUEST).to_arrow_table()

@@ -32,8 +32,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import insert
 
-from bench.end_to_end import BOOK, SENDERS, Server
-from bench.ingest import legs
+from bench.end_to_end import BOOK, SENDERS, Server, pairs
 from bench.month import JUNE, REQUESTS, USAGE_HOURLY
 from metering.store.connect import open_store
 from metering.wire import to_ipc
@@ -109,7 +108,7 @@ class Ingest:
         while not self.ended.is_set():
             with self.turn:
                 number, self.number = self.number, self.number + 1
-            body = to_ipc(legs(number, INGEST_ROWS).to_batches()[0])
+            body = to_ipc(pairs(number, INGEST_ROWS).to_batches()[0])
             self.server.send(body)
             with self.turn:
                 self.sent += INGEST_ROWS
