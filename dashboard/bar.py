@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.filters import DEFAULTS, NAMES, Filters, chosen_days, filters_of, view_of
 from dashboard.formats import Formats
-from dashboard.page import Page, rows_of, window
+from dashboard.page import Page, owners_and_models, rows_of
 from dashboard.palette import palette
 from dashboard.periods import PRESETS, usable_zone
 from dashboard.reads import Reader, ask
@@ -85,7 +85,7 @@ def _options(
     rights: frozenset[str],
 ) -> dict[str, list[str]]:
     """What can be chosen: models and tenants of the window, registered tenants and pools."""
-    asks = [ask("/v1/usage", **window(filters.period), group_by=["tenant_id", "model_id"])]
+    asks = [owners_and_models(filters.period)]
     if SERVERS in rights:
         asks.append(ask(SERVERS, limit=ROWS_MAX))
     rows, *servers = map(rows_of, reader.read(*asks))

@@ -59,6 +59,11 @@ class Page:
         )
 
 
+def owners_and_models(period: Period) -> Ask:
+    """The question who used which model in `period`, whatever the filters: every page asks it."""
+    return ask("/v1/usage", **window(period), group_by=["tenant_id", "model_id"])
+
+
 def window(period: Period) -> dict[str, Any]:
     """start_at and end_at of `period` as the API takes them."""
     return {"start_at": period.start_at.isoformat(), "end_at": period.end_at.isoformat()}

@@ -7,6 +7,7 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard import charts
+from dashboard.choices import choice_from_url, choice_to_url
 from dashboard.columns import Column
 from dashboard.downloads import downloads
 from dashboard.findings import grouped, kind_text, remedy_text
@@ -29,11 +30,12 @@ def over_time(page: Page, rows: Sequence[Row], now: Summary) -> None:
     kinds = {"money": words("over_time.money"), "tokens": words("over_time.tokens")}
     with st.container(horizontal=True, vertical_alignment="center", key="over_time_head"):
         st.markdown(f"##### {words('over_time.title')}")
+        choice_from_url("show", kinds, "money")
         kind = st.segmented_control(
-            words("over_time.show"), list(kinds), default="money", required=True,
-            format_func=kinds.__getitem__, label_visibility="collapsed", key="show",
-            bind="query-params",
+            words("over_time.show"), list(kinds), required=True, key="show",
+            format_func=kinds.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
+        choice_to_url("show", "money")
     money = kind != "tokens"
     billed = [r for r in rows if r["disposition"] == "billed" and r["currency"] == now.currency]
     data, items = [], []
@@ -129,7 +131,7 @@ def servers_bars(page: Page, rows: Sequence[Row], currency: str | None) -> None:
 
 
 def tenants_bars(page: Page, rows: Sequence[Row], before: Sequence[Row], now: Summary) -> None:
-    """The ten tenants that paid most, their share and change."""
+    """The ten tenants that paid most, their share and change. rows, before: of /v1/usage."""
     words, formats, colours = page.words, page.formats, page.palette
     st.markdown(f"##### {words('tenants.top')}")
     amounts, earlier = _by_tenant(rows, now), _by_tenant(before, now)
@@ -165,7 +167,7 @@ def tenants_bars(page: Page, rows: Sequence[Row], before: Sequence[Row], now: Su
 def _by_tenant(rows: Sequence[Row], now: Summary) -> Mapping[str | None, Decimal]:
     amounts: dict[str | None, Decimal] = {}
     for row in rows:
-        if row["currency"] == now.currency:
+        if row["disposition"] == "billed" and row["currency"] == now.currency:
             name = row["tenant_id"]
             amounts[name] = total([amounts.get(name), row["amount"]])
     return amounts

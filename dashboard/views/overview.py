@@ -10,7 +10,7 @@ from dashboard.first_run import checklist
 from dashboard.foot import foot
 from dashboard.headline import earned
 from dashboard.month_stands import MAY_CLOSE, month_ask, month_stands
-from dashboard.page import Page, rows_of, window
+from dashboard.page import Page, Row, owners_and_models, rows_of, window
 from dashboard.panels import findings_list, over_time, servers_bars, tenants_bars
 from dashboard.periods import Period
 from dashboard.reads import Ask, ask
@@ -24,7 +24,7 @@ def show(page: Page) -> None:
     close = [month_ask(page)] if MAY_CLOSE in page.rights else []
     found = page.reader.read(*_asks(page), *close)
     stands = found.pop() if close else None
-    hours, earlier, tenants, tenants_before, servers, findings, *bridge = map(rows_of, found)
+    hours, owners, earlier, servers, findings, *bridge = map(rows_of, found)
     if not hours:
         if not checklist(page):
             st.info(page.words("empty.window"), icon=":material/hourglass_empty:")
@@ -46,7 +46,8 @@ def show(page: Page) -> None:
     with left:
         servers_bars(page, servers, now.currency)
     with right:
-        tenants_bars(page, tenants, tenants_before if page.filters.before else [], now)
+        tenants = [row for row in owners if _inside(page, row)]
+        tenants_bars(page, tenants, earlier if page.filters.before else [], now)
     foot(page, findings)
 
 
@@ -54,15 +55,19 @@ def _asks(page: Page) -> list[Ask]:
     period, before = page.filters.period, page.filters.before or page.filters.period
     asks = [
         page.usage(period, interval=period.interval),
-        page.usage(before),
-        page.usage(period, "tenant_id", disposition="billed"),
-        page.usage(before, "tenant_id", disposition="billed"),
+        owners_and_models(period),
+        page.usage(before, "tenant_id"),
         ask("/v1/revenue/servers", **window(period)),
         ask("/v1/findings", **window(period), tenant_id=page.filters.tenant),
     ]
     if VARIANCE in page.rights and page.filters.before:
         asks.append(_bridge(page, page.filters.before))
     return asks
+
+
+def _inside(page: Page, row: Row) -> bool:
+    filters = page.filters
+    return filters.tenant in (None, row["tenant_id"]) and filters.model in (None, row["model_id"])
 
 
 def _bridge(page: Page, before: Period) -> Ask:
