@@ -14,8 +14,11 @@ from metering.replay.customers import Customers
 from metering.replay.metrics import NodeMetrics
 from metering.replay.metrics_server import serving
 from metering.replay.run import Replay, ReplaySettings
+from metering.sources import parse_metrics
+from metering.sources.record import NodeIdentity
 from tests.metering.replay.parts import NOW, PLAIN, lines_of, request, shape
 
+NODE = NodeIdentity(node_id="decode-1", stage="decode", model_id="glm-5.2")
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -27,10 +30,14 @@ def series_of(text: str) -> Series:
     }
 
 
-def scraped(metrics: NodeMetrics) -> Series:
+def text_of(metrics: NodeMetrics) -> str:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(metrics)
-    return series_of(generate_latest(registry).decode())
+    return generate_latest(registry).decode()
+
+
+def scraped(metrics: NodeMetrics) -> Series:
+    return series_of(text_of(metrics))
 
 
 def total(series: Series, name: str, **labels: str) -> float:
@@ -172,3 +179,5 @@ def test_intervals_are_those_between_the_tokens_of_the_lines(tmp_path: Path):
     assert total(series, f"{name}_count") == total(series, f"{name}_bucket", le="0.015") == tokens
     assert total(series, f"{name}_bucket", le="0.008") == 0
     assert not any(key.startswith(name) for key, _ in scraped(run.metrics[0]))
+    (row,) = parse_metrics("sglang_metrics", text_of(run.metrics[1]), NODE, NOW)
+    assert row["itl_by_bucket"]["+Inf"] == tokens

@@ -1,11 +1,11 @@
 """Histograms of inter-token latency in engines' /metrics → itl_by_bucket."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from metering.sidecar.batch import sample_batch, sample_record
 from metering.sources import parse_metrics
 from metering.sources.record import NodeIdentity
 from metering.usage import BUCKETS_MAX
@@ -117,4 +117,5 @@ def test_a_sample_survives_the_spool(shared: Path) -> None:
     """A sidecar keeps rows as JSON until they are sent."""
     text = (shared / "data/real_engine/plain/metrics_after.prom").read_text()
     (row,) = parse_metrics("vllm_metrics", text, NODE, AT)
-    assert json.loads(json.dumps(row["itl_by_bucket"])) == itl("vllm_metrics", text)
+    (kept,) = sample_batch([sample_record(row)]).column("itl_by_bucket").to_pylist()
+    assert dict(kept) == itl("vllm_metrics", text)
