@@ -67,6 +67,16 @@ def test_a_fleet_is_the_sum_of_its_servers(pair):
     assert sum(Decimal(fleet[kind]) for kind in kinds) == 360
 
 
+def test_a_fleet_of_two_stages_has_a_cost_by_kind(pair):
+    """240 of prefill for 8.64 M tokens in, 120 of decode for 10,000 out: 27.78 and 12,000."""
+    state(pair, "d01", currency="CNY", monthly={"all": "7440"})
+    state(pair, "p02", currency="CNY", monthly={"none": "0"})
+    fleet = row(pair, "fleet", group_by="fleet")
+    names = ("cost_per_million_input", "cost_per_million_uncached", "cost_per_million_output")
+    found = [float(fleet[name]) for name in names]
+    assert found == pytest.approx([240 / 8.64, 240 / 8.64, 12_000])
+
+
 def test_assumptions_are_shown_as_they_were_stated(pair):
     """A figure that was not given does not appear as one that was."""
     shown = state(pair, "p01", **COSTS)["cost_assumptions"]
