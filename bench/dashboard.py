@@ -9,7 +9,8 @@ Chromium run as processes of their own. Prints one JSON object:
   cached answers have run out, by page
 - filter_change: seconds from the choice of another tenant to the changed headline; no answer for
   that tenant is cached
-- memory: resident MiB of the dashboard's process after the first 10 % of the reruns and after all
+- memory: resident MiB of the dashboard's process after the first tenth of the reruns, after all of
+  them, and after each tenth
 """
 
 import argparse
@@ -47,6 +48,7 @@ JUNE: Final = "window=custom&from=2026-06-01&to=2026-06-30"
 CACHED_SECONDS: Final = 16  # dashboard/reads.py keeps an answer 15 s
 PAGES: Final = {"overview": 3, "servers": 2, "tenants": 0, "invoices": 0}  # page → its charts
 WALKED: Final = ("servers", "tenants", "overview")
+TENTHS: Final = 10
 WAIT_MILLISECONDS: Final = 120_000
 HEAD: Final = 'book = "bench"\ncurrency = "CNY"\ntimezone = "UTC"\n'
 PRICE: Final = """[[price]]
@@ -165,14 +167,15 @@ def measure(server: Server, asked: argparse.Namespace) -> dict[str, Any]:
         first_paint(tab, url, "overview")
         changes = [filter_change(tab, place) for place in range(1, asked.rounds + 1)]
         first_paint(tab, url, "overview")
-        warm = asked.reruns // 10
-        rerun(tab, range(warm))
-        start = resident_mebibytes(process_id)
-        rerun(tab, range(warm, asked.reruns))
+        held = []
+        for tenth in range(TENTHS):
+            first, after = (asked.reruns * each // TENTHS for each in (tenth, tenth + 1))
+            rerun(tab, range(first, after))
+            held.append(resident_mebibytes(process_id))
         return {
             "first_paint": {page: figures(spent) for page, spent in paints.items()},
             "filter_change": figures(changes),
-            "memory": {"start_mib": start, "end_mib": resident_mebibytes(process_id)},
+            "memory": {"start_mib": held[0], "end_mib": held[-1], "mib_every_tenth": held},
         }
 
 

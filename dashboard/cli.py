@@ -16,6 +16,9 @@ AUTH: Final = (  # of the table auth; the token is what the API is asked with
     "redirect_uri", "cookie_secret", "client_id", "client_secret", "server_metadata_url",
     "expose_tokens",
 )  # fmt: skip
+# each click runs in a thread of its own, and glibc would give threads heaps of their own, eight a
+# core, whose holes add up over a day
+ALLOCATOR: Final = {"MALLOC_ARENA_MAX": "2"}
 EXAMPLE: Final = "Example: tokentill dashboard --api-url http://127.0.0.1:8080 --port 8501"
 
 Host = Annotated[str, typer.Option(help="Address to listen on.")]
@@ -57,7 +60,7 @@ def dashboard(
         )
     child = subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-m", "streamlit", "run", str(APP), *_flags(host, port, sign_in)],
-        env={**os.environ, "TOKENTILL_API_URL": api_url},
+        env={**ALLOCATOR, **os.environ, "TOKENTILL_API_URL": api_url},
     )
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     try:

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import charts
+from dashboard.choices import choice_from_url, choice_to_url
 from dashboard.formulas import ONE_SERVER, heading
 from dashboard.page import Page
 from dashboard.periods import HOUR, Period
@@ -54,11 +55,13 @@ def heat_map(
     rated = any(row["utilization_ratio"] is not None for row in hours)
     with st.container(horizontal=True, vertical_alignment="center", key="heat_head"):
         heading(words, words("heat.title"), ONE_SERVER)
+        first = "utilization" if rated else "revenue"
+        choice_from_url("heat", kinds, first)
         kind = st.segmented_control(
-            words("over_time.show"), list(kinds), default="utilization" if rated else "revenue",
-            required=True, format_func=kinds.__getitem__, label_visibility="collapsed",
-            key="heat", bind="query-params",
+            words("over_time.show"), list(kinds), required=True, key="heat",
+            format_func=kinds.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
+        choice_to_url("heat", first)
     own = [row for row in hours if row["currency"] in (currency, None)]
     cells = list(_cells(page, servers, own, silent_since, revenue=kind == "revenue"))
     span = words("heat.span", first=formats.moment(start), last=formats.moment(end))

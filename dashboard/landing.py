@@ -22,7 +22,7 @@ VALUE_MAX: Final = 500
 FIELDS_MAX: Final = 60
 ROWS: Final = ("request", "row", "document", "book", "finding", "record", "key", "server", "day",
                "rerate")  # fmt: skip
-CHOICES: Final = ("show", "heat", "apart", "kappa", "measure", "target", "by")
+CHOICES: Final = ("show", "heat", "apart", "kappa", "measure", "target", "by", "versus")
 KNOWN: Final = re.compile(
     rf"(?:{'|'.join((*NAMES, *ROWS, *CHOICES))}|(?:case|quote|what_if|limit)_[a-z_]{{1,40}})"
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.choices import choices_from_url, choices_to_url
 from dashboard.columns import Column
 from dashboard.formats import exact
 from dashboard.page import Page, window
@@ -56,9 +57,10 @@ def _grain(page: Page) -> list[str]:
         del kinds["hour"]
     with st.container(horizontal=True, vertical_alignment="center", key="reconciled_head"):
         st.markdown(f"##### {words('reconciled.title')}")
+        choices_from_url("apart", kinds)
         chosen = st.pills(
             words("reconciled.by"), list(kinds), selection_mode="multi",
             format_func=kinds.__getitem__, label_visibility="collapsed", key="apart",
-            bind="query-params",
         )  # fmt: skip
+        choices_to_url("apart")
     return list(chosen)

@@ -6,6 +6,7 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard.columns import Column
+from dashboard.demand import STAGES, demand_beside
 from dashboard.foot import formulas
 from dashboard.formulas import KV_LINKS, MIX, SERVERS, headline, small_print
 from dashboard.page import Page
@@ -33,7 +34,6 @@ bytes_per_token = 51168
 prefill_ports_gbps = [400]
 decode_ports_gbps = [400]
 """
-STAGES: Final = {"prefill": "stage.prefill", "decode": "stage.decode"}
 
 
 def show(page: Page) -> None:
@@ -59,6 +59,7 @@ def show(page: Page) -> None:
             return
         (found,) = page.reader.read(ask("/v1/capacity", body=sheet))
         _answer(page, found)
+        demand_beside(page, sheet)
         formulas(page, "§2, §12")
 
 

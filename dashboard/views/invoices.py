@@ -13,6 +13,7 @@ from dashboard.formats import exact, instant
 from dashboard.page import Page
 from dashboard.reads import ask, forget
 from dashboard.rerates import rerates
+from dashboard.story import LINES
 from dashboard.summary import total
 from dashboard.table import table
 
@@ -101,7 +102,9 @@ def _document(page: Page, row: Row) -> None:
     gross = formats.money(row["gross_amount"], row["currency"])
     st.markdown(f"##### {row['number']} · {row['tenant_id']} · {gross}")
     lines = [
-        line | {name: exact(line[name]) for name in ("unit_price", "amount", "rounded_amount")}
+        line
+        | {name: exact(line[name]) for name in ("unit_price", "amount", "rounded_amount")}
+        | {"line": words(LINES[line["line"]]) if line["line"] in LINES else line["line"]}
         for line in found["lines"]
     ]
     columns = [

@@ -1,21 +1,20 @@
 """ROI: when does it pay back, and what if?"""
 
-from typing import Any, Final
+from typing import Any
 
 import streamlit as st
 
 from dashboard.columns import Column
 from dashboard.foot import formulas
-from dashboard.formulas import INVESTMENT, heading, headline, with_formula
+from dashboard.formulas import INVESTMENT, heading, headline
 from dashboard.page import Page
 from dashboard.reads import ask, forget
 from dashboard.roi_case import case_form
 from dashboard.roi_charts import cash_flows, heat_map, tornado
+from dashboard.roi_versus import CASES, CASES_MAX, figures, versus
 from dashboard.table import table
 
 Row = dict[str, Any]
-CASES: Final = "/v1/roi/cases"
-COMPARED_MAX: Final = 10
 
 
 def show(page: Page) -> None:
@@ -24,10 +23,11 @@ def show(page: Page) -> None:
     answer = st.container()
     with st.expander(words("roi.assumptions"), expanded=True, icon=":material/tune:"):
         case = case_form(page)
+        beside = versus(page, case)
     (report,) = page.reader.read(ask("/v1/roi/report", body=case))
     with answer:
         _headline(page, report)
-        _figures(page, report)
+        figures(page, report, beside)
     left, right = st.columns([3, 2], gap="large")
     with left:
         cash_flows(page, report)
@@ -54,33 +54,10 @@ def _headline(page: Page, report: Row) -> None:
         st.caption(report["rates"]["finding"])
 
 
-def _figures(page: Page, report: Row) -> None:
-    words, formats, money = page.words, page.formats, report["currency"]
-    outlook, month = report["outlook"], report["steady_month"]
-    figures = [
-        (words("roi.npv"), formats.money_short(outlook["npv"], money)),
-        (words("roi.irr"), formats.percent(report["rates"]["irr_year"])),
-        (words("roi.payback"), _months(page, outlook["payback_months"])),
-        (words("roi.profit"), formats.money_short(month["profit"], money)),
-        (words("roi.break_even_u"), formats.percent(outlook["break_even_utilization"])),
-        (words("roi.break_even_price"), formats.money(outlook["break_even_input_price"], money)),
-    ]
-    with st.container(key="figures"):
-        for place, (label, value) in zip(st.columns(6, gap="small"), figures, strict=True):
-            place.metric(
-                label, value, border=True, height="stretch", help=with_formula(words, INVESTMENT)
-            )
-
-
-def _months(page: Page, months: float | None) -> str:
-    shown = page.formats.count(None if months is None else round(months))
-    return page.words("roi.months", months=shown)
-
-
 def _cases(page: Page, case: Row) -> None:
     """Saved cases side by side, and a button that keeps this one."""
     words = page.words
-    (saved,) = page.reader.read(ask(CASES, rows=False, limit=COMPARED_MAX))
+    (saved,) = page.reader.read(ask(CASES, rows=False, limit=CASES_MAX))
     heading(words, words("roi.saved"))
     may_save = "/v1/audit" in page.rights  # finance and operators keep cases
     label = words("roi.save", name=case["name"])

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import streamlit as st
 
+from dashboard.choices import choice_from_url, choice_to_url
 from dashboard.columns import Column
 from dashboard.compared import change_line
 from dashboard.foot import foot
@@ -26,6 +27,9 @@ ANSWERS: Final = {  # is_met → by request, by token
 GROUPS: Final = {"model": "column.model", "pool": "column.pool", "node": "column.server",
                  "day": "column.day", "hour": "column.hour"}  # fmt: skip
 
+MEASURE: Final = next(iter(MEASURES))  # asked for at first
+GROUP: Final = next(iter(GROUPS))
+
 
 def show(page: Page) -> None:
     """Draw the page."""
@@ -33,14 +37,12 @@ def show(page: Page) -> None:
     place = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="slo_asked"):
         measures = {name: words(key) for name, key in MEASURES.items()}
+        choice_from_url("measure", measures, MEASURE)
         measure = st.selectbox(
-            words("slo.measure"),
-            list(measures),
-            format_func=measures.__getitem__,
-            width=220,
+            words("slo.measure"), list(measures), format_func=measures.__getitem__, width=220,
             key="measure",
-            bind="query-params",
-        )
+        )  # fmt: skip
+        choice_to_url("measure", MEASURE)
         limit = st.number_input(
             words("slo.limit"), 0.001, 3600.0, LIMITS[measure], format="%.3f", width=150,
             key=f"limit_{measure}", bind="query-params",
@@ -50,14 +52,11 @@ def show(page: Page) -> None:
             bind="query-params",
         )  # fmt: skip
         groups = {name: words(key) for name, key in GROUPS.items()}
+        choice_from_url("by", groups, GROUP)
         group = st.selectbox(
-            words("slo.group"),
-            list(groups),
-            format_func=groups.__getitem__,
-            width=150,
-            key="by",
-            bind="query-params",
+            words("slo.group"), list(groups), format_func=groups.__getitem__, width=150, key="by"
         )
+        choice_to_url("by", GROUP)
     asked = {
         **window(page.filters.period), "measure": measure, "limit_seconds": limit,
         "target": f"{target / 100:.4f}", "model_id": page.filters.model, "pool": page.filters.pool,

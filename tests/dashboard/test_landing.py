@@ -11,6 +11,7 @@ from dashboard.views import ENTRIES
 
 PATHS = {entry.path for entry in ENTRIES}
 SOURCES = sorted((Path(__file__).resolve().parents[2] / "dashboard").rglob("*.py"))
+NAMERS = {"Link", "choice_from_url", "choices_from_url"}
 TOO_LONG = {"sheet"}  # a whole TOML file: its page opens with the example
 
 
@@ -58,7 +59,7 @@ def names_in_the_url(source):
                 yield said["key"].value
             if "bind" in said and isinstance(said["key"], ast.JoinedStr):
                 yield said["key"].values[0].value + "x"
-            if ast.unparse(node.func).endswith("Link"):
+            if ast.unparse(node.func).rpartition(".")[2] in NAMERS:
                 yield node.args[0].value
 
 
