@@ -7,7 +7,7 @@ from typing import Any, Final
 from dashboard.columns import Column
 from dashboard.compared import change_line
 from dashboard.formats import change, exact
-from dashboard.formulas import ONE_SERVER, heading
+from dashboard.formulas import CHANGE, ONE_SERVER, SERVERS, heading
 from dashboard.page import Page
 from dashboard.periods import Period
 from dashboard.summary import INPUTS, OUTPUTS, summary
@@ -38,12 +38,12 @@ def demand_beside(page: Page, sheet: Mapping[str, Any]) -> None:
     busiest = words("demand.hour" if period.interval == "hour" else "demand.day")
     columns = [
         Column("pool", words("column.stage")),
-        Column("demand", words("demand.sheet"), "rate"),
+        Column("demand", words("demand.sheet"), "rate", formula=SERVERS),
         Column("mean", words("demand.mean"), "rate", formula=ONE_SERVER),
         Column("busiest", busiest, "rate", formula=ONE_SERVER),
         *([Column("before", words("compared.before"), "rate", formula=ONE_SERVER),
-           Column("change", words("compared.change"), "change")] if before else []),
-        Column("share", words("demand.share"), "ratio"),
+           Column("change", words("compared.change"), "change", formula=CHANGE)] if before else []),
+        Column("share", words("demand.share"), "ratio", formula=SERVERS),
     ]  # fmt: skip
     table(page, shown, columns, name="demand")
 

@@ -14,7 +14,7 @@ from pricing.api import figures
 PAGES = ("servers", "cache", "slo", "roi", "capacity", "tenants")
 FOLDER = Path(formulas.__file__).parent
 DRAWN = [*(FOLDER / "views" / f"{page}.py" for page in PAGES),
-         *(FOLDER / f"{name}.py" for name in ("margin", "compared"))]  # fmt: skip
+         *(FOLDER / f"{name}.py" for name in ("margin", "compared", "demand"))]  # fmt: skip
 LINK = re.compile(r"docs/formulas\.md#([^\s]+)$")
 
 
@@ -59,19 +59,19 @@ def test_every_column_of_numbers_has_its_formula():
 
 
 def shown(test):
-    """Tooltips of the first line, the key figures and the columns of numbers of a page."""
-    yield test.subheader[0].proto.help
-    yield from (metric.proto.help for metric in test.metric)
+    """Name and tooltip of the first line, the key figures and the columns of numbers of a page."""
+    yield "first line", test.subheader[0].proto.help
+    yield from ((metric.label, metric.proto.help) for metric in test.metric)
     for frame in test.dataframe:
-        for column in json.loads(frame.proto.columns).values():
+        for name, column in json.loads(frame.proto.columns).items():
             if column.get("type_config", {}).get("type") == "number":
-                yield column["help"]
+                yield name, column.get("help")
 
 
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_each_figure_leads_to_its_formula(show, house, anchors, path, language):
-    """Each tooltip ends with a section of docs/formulas.md that exists."""
+    """Each tooltip ends with a section of docs/formulas.md that exists (Column(…, formula=…))."""
     tooltips = list(shown(show(house, path, window="today", lang=language)))
-    assert [text for text in tooltips if not LINK.search(text or "")] == []
-    assert {LINK.search(text)[1] for text in tooltips} <= anchors
+    assert [name for name, text in tooltips if not LINK.search(text or "")] == []
+    assert {LINK.search(text)[1] for _, text in tooltips} <= anchors
