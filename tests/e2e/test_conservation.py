@@ -26,6 +26,7 @@ from pricing.ledger.tables import TenantKind
 from pricing.ledger.tenants import Tenant, add_tenant
 from pricing.ledger.upgrade import upgrade_ledger
 from pricing.price_book import Catalogue
+from pricing.reports.revenue_servers import servers_report
 from pricing.runs.close import CloseOrder, close_month
 from pricing.runs.verify import verify_invoice
 from pricing.scope import Scope
@@ -180,3 +181,18 @@ def test_a_tenant_of_each_zone_can_prove_its_june(trace):
             for made in each.documents:
                 checks = verify_invoice(trace.till.cursor, connection, Scope.house(), made.number)
                 assert [fault for check in checks for fault in check.faults] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("zone", [*ZONES, "Asia/Kathmandu"])
+def test_servers_earned_the_june_of_any_zone(trace, zone):
+    """Σ servers = Σ billed requests that began in the zone's June, half and quarter hours too."""
+    window = month_window(parse_month("2026-06"), ZoneInfo(zone))
+    inside = (
+        f"billing_at >= '{window.start_at:%Y-%m-%d %H:%M}' "
+        f"AND billing_at < '{window.end_at:%Y-%m-%d %H:%M}' AND disposition = 'billed'"
+    )
+    ((billed,),) = trace.till.rows("sum(sign * amount)", "request_money", where=inside)
+    earned = servers_report(trace.till.cursor, window)
+    assert sum((each.amount for each in earned), Decimal(0)) == billed
+    assert {each.difference for each in earned} == {0}
