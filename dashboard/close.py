@@ -1,5 +1,6 @@
 """The close of a month: what blocks it, what to do about each, and the button."""
 
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from dashboard.table import table
 
 Row = dict[str, Any]
 ROUTE: Final = "/v1/close"
+PASSING: Final = "unsettled"  # the settler's turn comes several times a second
+PAUSES: Final = (0.2, 0.3, 0.5, 1.0, 2.0)
 MARKS: Final = {
     "closed": ":material/check_circle:", "already_closed": ":material/check_circle:",
     "ready": ":material/radio_button_unchecked:", "blocked": ":material/block:",
@@ -40,13 +43,13 @@ def close_form(page: Page, month: str) -> list[str]:
     words = page.words
     (report,) = page.reader.read(ask(ROUTE, rows=False, month=month))
     tenants = report["tenants"]
-    states = {outcome: [t for t in tenants if t["outcome"] == outcome] for outcome in OUTCOMES}
+    states = {name: [t for t in tenants if outcome_of(t) == name] for name in OUTCOMES}
     st.markdown(f"##### {words('close.title', month=month)}")
     counts = {name: len(found) for name, found in states.items()}
     st.markdown(words("close.stands", done=counts["already_closed"], tenants=len(tenants),
                       ready=counts["ready"], blocked=counts["blocked"],
                       running=counts["not_ended"]))  # fmt: skip
-    blockers = blockers_of(states["blocked"])
+    blockers = blockers_of(tenants)
     _checklist(page, blockers)
     if states["ready"] or states["blocked"]:
         _form(page, month, blockers)
@@ -54,6 +57,13 @@ def close_form(page: Page, month: str) -> list[str]:
         _report(page, told)
     _not_invoiced(page, report["not_invoiced"])
     return [tenant["tenant_id"] for tenant in states["already_closed"]]
+
+
+def outcome_of(tenant: Row) -> str:
+    """How the tenant's month stands; a wait for the settler is over by itself and blocks nobody."""
+    kinds = {each["kind"] for each in tenant["blockers"]}
+    outcome: str = tenant["outcome"]
+    return "ready" if outcome == "blocked" and kinds == {PASSING} else outcome
 
 
 def blockers_of(tenants: Sequence[Row]) -> dict[str, Row]:
@@ -82,7 +92,7 @@ def _checklist(page: Page, blockers: dict[str, Row]) -> None:
 
 def _form(page: Page, month: str, blockers: dict[str, Row]) -> None:
     words = page.words
-    may = sorted(name for name, each in blockers.items() if each["kind"] != "unsettled")
+    may = sorted(name for name, each in blockers.items() if each["kind"] != PASSING)
     with st.form(f"close_form_{month}", border=False):
         accept: list[str] = []
         reason = ""
@@ -96,9 +106,19 @@ def _form(page: Page, month: str, blockers: dict[str, Row]) -> None:
         st.warning(words("close.why"))
         return
     body = {"month": month, "accept": accept, "reason": reason.strip()}
-    st.session_state[f"closed_{month}"] = page.reader.client().post(ROUTE, body)
+    st.session_state[f"closed_{month}"] = _close(page, body)
     forget()
     st.rerun()
+
+
+def _close(page: Page, body: Row) -> Row:
+    """The report of the close; while usage that has just come in is settled, it is tried again."""
+    for pause_seconds in PAUSES:
+        report = page.reader.client().post(ROUTE, body)
+        if not any(each["kind"] == PASSING for each in blockers_of(report["tenants"]).values()):
+            break
+        time.sleep(pause_seconds)
+    return report
 
 
 def _report(page: Page, report: Row) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from dashboard.close import BLOCKERS, blockers_of
+from dashboard.close import BLOCKERS, PASSING, blockers_of, outcome_of
 from dashboard.formats import exact
 from dashboard.page import Page
 from dashboard.reads import Ask, ask
@@ -50,7 +50,7 @@ def month_stands(page: Page, report: Row | None) -> None:
 
 def _head(page: Page, month: str, tenants: Sequence[Row]) -> str:
     words = page.words
-    by = {name: [t for t in tenants if t["outcome"] == name]
+    by = {name: [t for t in tenants if outcome_of(t) == name]
           for name in ("blocked", "ready", "not_ended")}  # fmt: skip
     if by["blocked"]:
         risks = " ".join(
@@ -80,6 +80,8 @@ def _said(page: Page, tenants: Sequence[Row]) -> str:
     """What blocks, each kind with its number."""
     counts: dict[str, int] = {}
     for each in blockers_of(tenants).values():
+        if each["kind"] == PASSING:
+            continue
         kind = page.words(BLOCKERS[each["kind"]]) if each["kind"] in BLOCKERS else each["kind"]
         counts[kind] = counts.get(kind, 0) + each["count"]
     return " · ".join(f"{kind} {page.formats.count(counts[kind])}" for kind in sorted(counts))
