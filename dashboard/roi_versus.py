@@ -117,6 +117,6 @@ def _moved(
         return None
     moved = now - then
     if kind == "share":
-        return page.words("figure.points", points=f"{moved * 100:+.1f}")
+        return page.words("figure.points", points=f"{round(moved * 100, 1) + 0.0:+.1f}")  # no −0.0
     sign = "-" if moved < 0 else "+"  # Streamlit reads the ASCII sign
     return sign + _shown(page, abs(moved), kind, currency)
