@@ -95,9 +95,11 @@ def _cells(
     by_cell: dict[tuple[Any, datetime], list[Row]] = {}
     for row in hours:
         by_cell.setdefault((row["node_id"], row["hour_start_at"]), []).append(row)
+    times = [start + place * HOUR for place in range((end - start) // HOUR)]
+    columns = [(at, _hour(page, at)) for at in times]  # once, not for each server
     for node_id in dict.fromkeys(row["node_id"] for row in servers):
-        for place in range((end - start) // HOUR):
-            at = start + place * HOUR
+        server = {"name": node_id or words("unnamed"), "node_id": node_id}
+        for at, hour in columns:
             found = by_cell.get((node_id, at), [])
             last_heard = silent_since.get(node_id)
             if found:
@@ -106,7 +108,7 @@ def _cells(
                 kind, value, shown = SILENT, None, words("heat.silent")
             else:
                 kind, value, shown = NOTHING, None, words("heat.nothing")
-            yield _cell(page, node_id, at) | {"kind": kind, "value": value, "shown": shown}
+            yield {**hour, **server, "kind": kind, "value": value, "shown": shown}
 
 
 def _value(page: Page, found: Sequence[Row], *, revenue: bool) -> tuple[float | None, str]:
@@ -120,13 +122,12 @@ def _value(page: Page, found: Sequence[Row], *, revenue: bool) -> tuple[float | 
     return (float(amount) if revenue else None if used is None else float(used)), shown
 
 
-def _cell(page: Page, node_id: str | None, at: datetime) -> Row:
+def _hour(page: Page, at: datetime) -> Row:
+    """What all cells of one hour share."""
     zone = page.filters.zone
     return {
         "at": at.astimezone(zone).replace(tzinfo=None),
         "until": (at + HOUR).astimezone(zone).replace(tzinfo=None),
-        "name": node_id or page.words("unnamed"),
-        "node_id": node_id,
         "day": page.formats.day(at),
         "when": page.formats.moment(at),
     }
