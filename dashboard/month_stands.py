@@ -9,7 +9,8 @@ import streamlit as st
 from dashboard.close import BLOCKERS, PASSING, blockers_of, outcome_of
 from dashboard.formats import exact
 from dashboard.page import Page
-from dashboard.reads import Ask, ask
+from dashboard.problems import explained
+from dashboard.reads import ask
 from dashboard.summary import total
 
 Row = dict[str, Any]
@@ -18,19 +19,26 @@ PAGE: Final = "invoices"
 MAY_CLOSE: Final = "/v1/audit"  # finance and operators may read it, and close
 
 
-def month_ask(page: Page) -> Ask:
-    """The question for the month in which the window begins; while it runs, for the one before."""
+def month_stands(page: Page) -> None:
+    """The card, for who may close; what the API refuses is said in its place."""
+    if MAY_CLOSE not in page.rights:
+        return
+    with explained(page.words):
+        asked = ask(ROUTE, rows=False, month=_month(page), not_invoiced=False)
+        (report,) = page.reader.read(asked)
+        _card(page, report)
+
+
+def _month(page: Page) -> str:
+    """The month in which the window begins; while the window runs, the one that ended last."""
     first = page.filters.period.start_at.astimezone(page.filters.zone).date().replace(day=1)
     if page.filters.period.running:
         today = page.now.astimezone(page.filters.zone).date()
         first = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
-    return ask(ROUTE, rows=False, month=f"{first:%Y-%m}", not_invoiced=False)
+    return f"{first:%Y-%m}"
 
 
-def month_stands(page: Page, report: Row | None) -> None:
-    """Draw the card. report: the answer to month_ask; None for who may not close."""
-    if report is None:
-        return
+def _card(page: Page, report: Row) -> None:
     words, month = page.words, report["month"]
     tenants = [
         each for each in report["tenants"]

@@ -9,8 +9,8 @@ from dashboard.figures import key_figures
 from dashboard.first_run import checklist
 from dashboard.foot import foot
 from dashboard.headline import earned
-from dashboard.month_stands import MAY_CLOSE, month_ask, month_stands
-from dashboard.page import Page, Row, owners_and_models, rows_of, window
+from dashboard.month_stands import month_stands
+from dashboard.page import Page, Row, owners_and_models, window
 from dashboard.panels import findings_list, over_time, servers_bars, tenants_bars
 from dashboard.periods import Period
 from dashboard.reads import Ask, ask
@@ -21,14 +21,11 @@ VARIANCE: Final = "/v1/economics/variance"
 
 def show(page: Page) -> None:
     """Draw the page."""
-    close = [month_ask(page)] if MAY_CLOSE in page.rights else []
-    found = page.reader.read(*_asks(page), *close)
-    stands = found.pop() if close else None
-    hours, owners, earlier, servers, findings, *bridge = map(rows_of, found)
+    hours, owners, earlier, servers, findings, *bridge = page.read(*_asks(page))
     if not hours:
         if not checklist(page):
             st.info(page.words("empty.window"), icon=":material/hourglass_empty:")
-            month_stands(page, stands)
+            month_stands(page)
         foot(page, findings)
         return
     now = summary(hours)
@@ -40,7 +37,7 @@ def show(page: Page) -> None:
     with left:
         over_time(page, hours, now)
     with right:
-        month_stands(page, stands)
+        place = st.container()
         findings_list(page, findings)
     left, right = st.columns(2, gap="large")
     with left:
@@ -49,6 +46,8 @@ def show(page: Page) -> None:
         tenants = [row for row in owners if _inside(page, row)]
         tenants_bars(page, tenants, earlier if page.filters.before else [], now)
     foot(page, findings)
+    with place:  # last: everything else is there before a close is tried out
+        month_stands(page)
 
 
 def _asks(page: Page) -> list[Ask]:
