@@ -100,10 +100,12 @@ class FollowedFile:
         records = data.split(b"\n", rows_max)
         records.pop()  # what follows the last line end taken
         name, offset = self.name, self.offset
+        ends = b"\r" if b"\r" in data else b""
         lines: list[Line] = []
         for record in records:
             if record:
-                lines.append((record.rstrip(b"\r"), f"{name}:{offset}", None))
+                kept = record.rstrip(ends) if ends else record
+                lines.append((kept, f"{name}:{offset}", None))
             offset += len(record) + 1
         self._advance(offset)
         return lines

@@ -40,15 +40,16 @@ class ArrowPart:
         self.body = to_ipc(batch)
         self.records = batch.num_rows
         self.server_errors = 0
-        self._batch = batch
 
     def halves(self) -> "Sequence[Part]":
         """See Part."""
         if self.records < 2:  # noqa: PLR2004 - one record cannot be halved
             return ()
         middle = self.records // 2
+        with pa.ipc.open_stream(self.body) as reader:
+            batch = reader.read_next_batch()
         return tuple(
-            ArrowPart(self.route, self._batch.slice(start, length))
+            ArrowPart(self.route, batch.slice(start, length))
             for start, length in ((0, middle), (middle, self.records - middle))
         )
 
@@ -77,11 +78,13 @@ class NdjsonPart:
 
 
 def leg_parts(gathered: Gathered) -> list[Part]:
-    """The bodies of one batch; what is left once all are delivered is nothing."""
+    """The bodies of one batch, taken out of it; once all are delivered nothing is left."""
     parts: list[Part] = ndjson_parts(REJECTS, gathered.rejects)
     parts += ndjson_parts(LEGS, gathered.foreign)
     if gathered.batches:
-        parts.append(ArrowPart(LEGS, pa.concat_batches(gathered.batches)))
+        whole = pa.concat_batches(gathered.batches)
+        gathered.batches.clear()
+        parts.append(ArrowPart(LEGS, whole))
     return parts
 
 

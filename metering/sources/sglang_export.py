@@ -33,13 +33,13 @@ def parse(record: bytes, node: NodeIdentity, position: str) -> Row | None:
 
     Raises UsageInvalid for a torn line and for one without status, times or readable counts.
     """
-    if not record or record.isspace():
-        return None
     meta: MetaInfo
     try:
         meta = line = _LINE.decode(record)
         parameters = _PARAMETERS.decode(line.request_parameters)
     except (msgspec.MsgspecError, RecursionError):
+        if not record or record.isspace():
+            return None
         meta, parameters = read_line(record)
     return identified(to_row(meta, parameters, node), FORMAT, record, position)
 

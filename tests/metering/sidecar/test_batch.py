@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from metering.sidecar.batch import Gathered, LegReader, sample_batch, sample_record
-from metering.sidecar.part import LEGS, REJECTS, ArrowPart, empty_legs, leg_parts, ndjson_parts
+from metering.sidecar.part import LEGS, REJECTS, empty_legs, leg_parts, ndjson_parts
 from metering.sources.record import NodeIdentity
 
 NODE = NodeIdentity(node_id="p1", stage="prefill", model_id="glm-5.2", pool="a")
@@ -126,10 +126,10 @@ def test_rejects_go_first_and_legs_last(sglang_line: Any) -> None:
 
 def test_halves_hold_everything_once(sglang_line: Any) -> None:
     """By hand: 5 records are cut into 2 and 3; one cannot be cut."""
-    found = gathered(*[sglang_line(number) for number in range(5)])
-    (part,) = leg_parts(found)
+    (part,) = leg_parts(gathered(*[sglang_line(number) for number in range(5)]))
     assert [half.records for half in part.halves()] == [2, 3]
-    assert ArrowPart(LEGS, found.batches[0].slice(0, 1)).halves() == ()
+    (one,) = leg_parts(gathered(sglang_line(0)))
+    assert one.halves() == ()
     (lines,) = ndjson_parts(REJECTS, [b"1", b"2", b"3"])
     assert [half.body for half in lines.halves()] == [b"1\n", b"2\n3\n"]
     assert ndjson_parts(REJECTS, [b"1"])[0].halves() == ()
