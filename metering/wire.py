@@ -50,8 +50,8 @@ def _columns(rows: list[Mapping[str, Any]], names: list[str]) -> Iterable[Sequen
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """One column. Of an instant Arrow asks the zone, in Python; of a difference nothing."""
-    if kind != INSTANT:
+    """One column. Of a datetime Arrow asks the zone, in Python; of a difference nothing."""
+    if kind != INSTANT or (values and type(values[0]) is int):
         return pa.array(values, type=kind)
     since = [None if at is None else at - EPOCH for at in values]
     return pa.array(since, type=SINCE_EPOCH).view(INSTANT)

@@ -1,14 +1,14 @@
 """What every parser shares: the node's identity, the row, counts and instants.
 
 A parser turns one record (the engine's own bytes, without line end) into one row whose keys are
-names of `metering.usage.LEG_FIELDS`; a missing key is NULL. It raises `UsageInvalid` for a record
-that cannot be read and never anything else; it returns None for a record that reports no usage.
+names of `metering.usage.LEG_FIELDS`; a missing key is NULL. A time is an aware datetime or, on the
+hottest path, whole microseconds since 1970, as Arrow keeps both. It raises `UsageInvalid` for a
+record that cannot be read and never anything else; it returns None for one that reports no usage.
 """
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR, Context, Decimal
-from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from metering.errors import UsageInvalid
@@ -18,16 +18,16 @@ from metering.usage import COUNT_MAX, LEG_FIELDS, event_id
 Row = dict[str, Any]
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-EPOCH_SECONDS_MAX: Final = (
-    253_402_300_799  # 9999-12-31T23:59:59Z, the last instant a datetime holds
-)
 MICROSECONDS_PER_SECOND: Final = 1_000_000
+MICROSECONDS_MAX: Final = 253_402_300_800_000_000  # 10000-01-01, behind the last datetime
 GROUP_SIZE_MAX: Final = 10_000  # samples of one call; an engine refuses far fewer
 SHOWN_CHARACTERS: Final = 80  # of an offending value in a message
 
 _EXACT = Context(prec=400)
 _FRACTION_DIGITS: Final = 6
-_PLACES: Final = tuple(10 ** (_FRACTION_DIGITS - digits) for digits in range(_FRACTION_DIGITS + 1))
+_PLACES: Final[tuple[int, ...]] = tuple(
+    10 ** (_FRACTION_DIGITS - digits) for digits in range(_FRACTION_DIGITS + 1)
+)
 _DIGITS_MAX: Final = 40  # characters of a readable instant; repr() of a double has at most 24
 
 
@@ -104,41 +104,41 @@ def checked_count(name: str, value: object) -> int | None:
     return value
 
 
-def instant(name: str, text: bytes) -> datetime:
-    """The UTC time of decimal seconds since 1970, rounded down to microseconds.
+def microseconds(name: str, text: bytes) -> int:
+    """Whole microseconds since 1970 of decimal seconds, rounded down.
 
     Exact: the decimal text never passes through a float.
     """
-    if len(text) <= _DIGITS_MAX:
-        whole, _, fraction = text.partition(b".")
-        if fraction.isdigit() and (second := _second(whole)):
-            cut = fraction[:_FRACTION_DIGITS]
-            microseconds = int(cut) * _PLACES[len(cut)]
-            return datetime(*second, microseconds, UTC)  # noqa: DTZ001 - UTC by place
-    exact = floor_to_microseconds(decimal_seconds(name, text))
-    if not MICROSECONDS_PER_SECOND <= exact < (EPOCH_SECONDS_MAX + 1) * MICROSECONDS_PER_SECOND:
+    whole, _, fraction = text.partition(b".") if len(text) <= _DIGITS_MAX else (b"", b"", b"")
+    if whole.isdigit() and fraction.isdigit():
+        cut = fraction[:_FRACTION_DIGITS]
+        exact = int(whole + cut) * _PLACES[len(cut)]
+    else:
+        exact = floor_to_microseconds(decimal_seconds(name, text))
+    if not MICROSECONDS_PER_SECOND <= exact < MICROSECONDS_MAX:
         raise UsageInvalid(name, f"expected seconds since 1970, got {shown(text)}")
-    return EPOCH + timedelta(microseconds=exact)
+    return exact
 
 
-@lru_cache(maxsize=256)
-def _second(digits: bytes) -> tuple[int, int, int, int, int, int] | None:
-    """Calendar and clock of a second since 1970; many requests start or end in the same one."""
-    if not digits.isdigit() or not 0 < int(digits) <= EPOCH_SECONDS_MAX:
-        return None
-    at = EPOCH + timedelta(0, int(digits))
-    return at.year, at.month, at.day, at.hour, at.minute, at.second
+def instant(name: str, text: bytes) -> datetime:
+    """The UTC time of decimal seconds since 1970, rounded down to microseconds."""
+    return utc(microseconds(name, text))
 
 
-def shifted(at: tuple[str, bytes], by: tuple[str, bytes], sign: int) -> datetime:
-    """The instant `at` moved by the duration `by`, both named decimal seconds; exact, rounded down.
+def utc(microseconds_since_1970: int) -> datetime:
+    """The same instant as an aware datetime."""
+    return EPOCH + timedelta(microseconds=microseconds_since_1970)
 
-    sign: 1 later, -1 earlier.
+
+def shifted(at: tuple[str, bytes], by: tuple[str, bytes], sign: int) -> int:
+    """The instant `at` moved by the duration `by`, in whole microseconds since 1970.
+
+    Both are named decimal seconds; exact, rounded down. sign: 1 later, -1 earlier.
     """
-    instant(*at)  # bounds
+    microseconds(*at)  # bounds
     moved = _EXACT.fma(decimal_seconds(*by), sign, decimal_seconds(*at))
     exact = divmod(floor_to_microseconds(moved), MICROSECONDS_PER_SECOND)
-    return instant(by[0], b"%d.%06d" % exact)
+    return microseconds(by[0], b"%d.%06d" % exact)
 
 
 def decimal_seconds(name: str, text: bytes) -> Decimal:

@@ -6,12 +6,11 @@ Runs once per request of the cluster: plain text instead of enum members, one di
 import functools
 import hashlib
 import math
-from datetime import datetime
 from typing import Final
 
 from metering.errors import UsageInvalid
 from metering.identity import LabelNames, Owner, bounded, labels_from_json, owner_of
-from metering.sources.record import GROUP_SIZE_MAX, NodeIdentity, Row, instant, shifted
+from metering.sources.record import GROUP_SIZE_MAX, NodeIdentity, Row, microseconds, shifted
 from metering.sources.sglang_fields import NULL, CachedTokens, MetaInfo, Parameters
 from metering.sources.sglang_status import status_of
 from metering.usage import Operation, Stage
@@ -78,8 +77,8 @@ def _kept_owner(labels: bytes, names: LabelNames) -> Owner:
     return owner_of(labels_from_json(labels), names)
 
 
-def _span(meta: MetaInfo) -> tuple[datetime, datetime, float | None]:
-    """Start, finish, and the seconds between as the engine measured them.
+def _span(meta: MetaInfo) -> tuple[int, int, float | None]:
+    """Start and finish in microseconds since 1970, and the seconds between as the engine measured.
 
     Without --enable-metrics only response_sent_to_client_ts and e2e_latency are there; on a stream
     the former is the time of the first chunk.
@@ -88,27 +87,27 @@ def _span(meta: MetaInfo) -> tuple[datetime, datetime, float | None]:
     ended = bytes(meta.request_finished_ts)
     e2e_seconds = _finite(meta.e2e_latency)
     if NULL not in (received, ended):
-        started = instant("request_received_ts", received)
-        return started, instant("request_finished_ts", ended), e2e_seconds
+        started = microseconds("request_received_ts", received)
+        return started, microseconds("request_finished_ts", ended), e2e_seconds
     sent = "response_sent_to_client_ts", bytes(meta.response_sent_to_client_ts)
     latency = "e2e_latency", bytes(meta.e2e_latency)
     if received == NULL:
         last = sent if ended == NULL else ("request_finished_ts", ended)
         if latency[1] == NULL and meta.forward_entry_time is not None:
-            return _queued_at(meta), instant(*last), None
+            return _queued_at(meta), microseconds(*last), None
         for name, text in (sent, latency):
             if text == NULL:
                 raise UsageInvalid(name, "missing, and request_received_ts too")
-        return shifted(sent, latency, -1), instant(*last), e2e_seconds
-    started = instant("request_received_ts", received)
+        return shifted(sent, latency, -1), microseconds(*last), e2e_seconds
+    started = microseconds("request_received_ts", received)
     if e2e_seconds is not None:
         return started, shifted(("request_received_ts", received), latency, 1), e2e_seconds
     if sent[1] == NULL:
         raise UsageInvalid("request_finished_ts", "missing, and e2e_latency too")
-    return started, instant(*sent), None
+    return started, microseconds(*sent), None
 
 
-def _queued_at(meta: MetaInfo) -> datetime:
+def _queued_at(meta: MetaInfo) -> int:
     """When a beam search was queued: its line has no other start."""
     entered = "forward_entry_time", repr(meta.forward_entry_time).encode()
     return shifted(entered, ("queue_time", repr(meta.queue_time or 0.0).encode()), -1)

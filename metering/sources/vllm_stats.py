@@ -19,6 +19,7 @@ from metering.sources.record import (
     instant,
     shifted,
     shown,
+    utc,
 )
 from metering.usage import Operation, Stage, Status
 
@@ -99,7 +100,7 @@ def _to_row(line: Line, node: NodeIdentity) -> Row:
     for name, text in (finished, e2e):
         if text == _NULL:
             raise UsageInvalid(name, "missing")
-    started_at = shifted(finished, e2e, -1)
+    started_at = utc(shifted(finished, e2e, -1))
     generates = line.max_tokens is not None
     output_tokens = checked_count("output_tokens", line.output_tokens)
     e2e_seconds = float(e2e[1])

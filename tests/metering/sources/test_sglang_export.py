@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from metering.errors import UsageInvalid
-from metering.sources.record import Row
+from metering.sources.record import Row, utc
 from metering.sources.sglang_export import parse, salvage
 from tests.metering.sources.sglang_lines import ENGINE_FILES, REAL_FILES, line, node, row, rows_of
 
@@ -76,8 +76,8 @@ def test_the_fields_of_a_record() -> None:
     )
     assert (read["reasoning_tokens"], read["retractions"]) == (3, 1)
     assert read["input_by_class"] == {"image": 40}
-    assert read["started_at"] == datetime(2026, 11, 30, 13, 54, 45, 200_448, tzinfo=UTC)
-    assert read["finished_at"] == datetime(2026, 11, 30, 13, 54, 47, 700_448, tzinfo=UTC)
+    assert utc(read["started_at"]) == datetime(2026, 11, 30, 13, 54, 45, 200_448, tzinfo=UTC)
+    assert utc(read["finished_at"]) == datetime(2026, 11, 30, 13, 54, 47, 700_448, tzinfo=UTC)
     assert (read["queue_seconds"], read["e2e_seconds"]) == (0.25, 2.5)
     assert (read["engine"], read["node_id"], read["pool"]) == ("sglang", "n1", "a")
     assert (read["source"], read["source_position"]) == ("sglang_export", "f:0")
@@ -116,14 +116,14 @@ def test_times_without_metrics() -> None:
     1796046887.8 - 2.1234567 = 1796046885.6765433, down to the microsecond .676543.
     """
     read = row(request_received_ts=..., request_finished_ts=..., e2e_latency=2.1234567)
-    assert read["started_at"] == datetime(2026, 11, 30, 13, 54, 45, 676_543, tzinfo=UTC)
-    assert read["finished_at"] == datetime(2026, 11, 30, 13, 54, 47, 800_000, tzinfo=UTC)
+    assert utc(read["started_at"]) == datetime(2026, 11, 30, 13, 54, 45, 676_543, tzinfo=UTC)
+    assert utc(read["finished_at"]) == datetime(2026, 11, 30, 13, 54, 47, 800_000, tzinfo=UTC)
 
 
 def test_finish_of_versions_without_request_finished_ts() -> None:
     """0.5.6: received + e2e; response_sent_to_client_ts of a stream is its first chunk."""
     read = row(request_finished_ts=..., e2e_latency=2.5)
-    assert read["finished_at"] == datetime(2026, 11, 30, 13, 54, 47, 700_448, tzinfo=UTC)
+    assert utc(read["finished_at"]) == datetime(2026, 11, 30, 13, 54, 47, 700_448, tzinfo=UTC)
 
 
 def test_a_63_bit_room_keeps_every_digit() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metering.errors import UsageInvalid
 from metering.sources import sglang_export
-from metering.sources.record import NodeIdentity, Row, identified
+from metering.sources.record import NodeIdentity, Row, identified, utc
 from metering.sources.sglang_meta import to_row
 from metering.sources.sglang_tolerant import read_line
 from metering.usage import COUNT_FIELDS, COUNT_MAX, UsageLeg
@@ -65,7 +65,8 @@ def check(row: Row | None) -> None:
     """A row is whole: it makes a valid leg and Arrow holds it."""
     if row is None:
         return
-    UsageLeg(**row)
+    times = {name: utc(row[name]) for name in ("started_at", "finished_at")}
+    UsageLeg(**row | times)
     to_batch([row])
     assert all(row[n] is None or 0 <= row[n] <= COUNT_MAX for n in COUNT_FIELDS if n in row)
 

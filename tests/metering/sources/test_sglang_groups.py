@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from metering.sources.record import utc
 from tests.metering.sources.sglang_lines import ENGINE_FILES, REAL_FILES, row, rows_of
 
 
@@ -58,8 +59,8 @@ def test_a_beam_search_is_one_request() -> None:
     sent = {"response_sent_to_client_ts": 1796069253.4664562}
     read = row(beams, prompt_tokens=12, completion_tokens=12, **missing, **times, **sent)
     assert (read["group_id"], read["group_size"], read["output_tokens"]) == (None, None, 12)
-    assert read["started_at"].isoformat() == "2026-11-30T20:07:33.396422+00:00"
-    assert read["finished_at"].isoformat() == "2026-11-30T20:07:33.466456+00:00"
+    assert utc(read["started_at"]).isoformat() == "2026-11-30T20:07:33.396422+00:00"
+    assert utc(read["finished_at"]).isoformat() == "2026-11-30T20:07:33.466456+00:00"
 
 
 def test_in_pd_the_group_is_the_join_key() -> None:
