@@ -157,10 +157,10 @@ def read_blockers(
         found[str(blocker.tenant_id)].append(blocker)
     nodes = read_rows(cursor, "close_nodes")
     ends = {server.node_id: server.in_service_until for server in servers}
-    unsettled = _unsettled(cursor)
+    unsettled = {end: _unsettled(cursor, end) for end in {s.window.end_at for s in scopes}}
     for scope in scopes:
-        waiting = [unsettled] if unsettled else []
-        found[scope.tenant_id] += [*waiting, *_silent_nodes(nodes, scope.window, ends)]
+        found[scope.tenant_id] += unsettled[scope.window.end_at]
+        found[scope.tenant_id] += _silent_nodes(nodes, scope.window, ends)
     return found
 
 
@@ -197,10 +197,10 @@ def _silent_nodes(
             yield Blocker(kind="node", node_id=node["node_id"], count=1)
 
 
-def _unsettled(cursor: duckdb.DuckDBPyConnection) -> Blocker | None:
-    row = run(cursor, "close_unsettled").fetchone()
+def _unsettled(cursor: duckdb.DuckDBPyConnection, end_at: datetime) -> list[Blocker]:
+    row = run(cursor, "close_unsettled", {"end_at": _naive(end_at)}).fetchone()
     legs = row[0] if row else 0
-    return Blocker(kind="unsettled", node_id="settler", count=legs) if legs > 0 else None
+    return [Blocker(kind="unsettled", node_id="settler", count=legs)] if legs > 0 else []
 
 
 def _naive(at: datetime) -> datetime:

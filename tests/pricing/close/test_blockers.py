@@ -87,6 +87,15 @@ def test_a_backlog_of_the_settler_cannot_be_accepted(alder):
     assert names(alder, accept=["unsettled:settler"]) == {"unsettled:settler"}
 
 
+def test_usage_of_later_months_on_its_way_holds_no_close_up(alder):
+    """A house that always has traffic closes June while July is being settled."""
+    seq = "SELECT settled_through_seq FROM progress"
+    (before,) = alder.till.cursor.execute(seq).fetchone()
+    alder.feed(usage("b", "t-alder", "2026-07-02T10:00:00Z"), now="2026-07-02T11:00:00Z")
+    alder.till.cursor.execute("UPDATE progress SET settled_through_seq = ?", [before])
+    assert names(alder) == set()
+
+
 ZONES = {
     "t-shanghai": "Asia/Shanghai",
     "t-utc": "UTC",
