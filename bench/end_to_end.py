@@ -117,8 +117,11 @@ class Server:
                 return
             time.sleep(0.1)
 
-    def settled(self) -> bool:
-        """Whether every leg is settled."""
+    def wait_until_settled(self) -> None:
+        """Return once every leg is settled."""
+        self._until(self._settled)
+
+    def _settled(self) -> bool:
         details = self.api.get("/health/ready").json()["details"]
         return details.get("unsettled_legs") == 0
 
@@ -164,7 +167,7 @@ def main() -> None:
             with ThreadPoolExecutor(SENDERS) as senders:
                 list(senders.map(server.send, bodies))
             sent = time.perf_counter() - begun
-            server._until(server.settled)  # noqa: SLF001 - the bench's own class
+            server.wait_until_settled()
             spent = time.perf_counter() - begun
             worked = server.cpu_seconds() - worked
             server.require_paired()
