@@ -47,6 +47,9 @@ class Group(StrEnum):
     BAND = "band"
 
 
+OF_PRICES: Final = (Group.ENTRY, Group.CONTEXT_TIER, Group.BAND)  # columns of the price key
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageQuery:
     """What is asked. bucket: how long the roll-up's buckets are in this scope, 1 h or 15 min.
@@ -98,7 +101,8 @@ def usage_report(cursor: duckdb.DuckDBPyConnection, scope: Scope, query: UsageQu
         model_id=query.model_id,
         disposition=query.disposition,
         rows_max=ROWS_MAX + 1,
-        **{f"by_{group}": group in query.groups for group in Group},
+        groups=sorted(query.groups),
+        **{f"by_{group}": group in query.groups for group in OF_PRICES},
     )
     if len(found) > ROWS_MAX:
         raise AnswerTooLarge(

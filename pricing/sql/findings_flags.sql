@@ -11,7 +11,8 @@ SELECT
     sum(u.output_tokens + u.reasoning_tokens)::BIGINT         AS output_tokens
 FROM usage_hourly AS u
 JOIN (SELECT unnest(range($flag_count::BIGINT)) AS bit) AS b ON (u.flags >> b.bit) & 1 = 1
-WHERE u.bucket_at >= $start_at
+WHERE u.flags <> 0
+  AND u.bucket_at >= $start_at
   AND u.bucket_at < $end_at
   AND u.disposition <> 'cost'
   AND ($every_tenant OR u.tenant_id = $tenant_id)

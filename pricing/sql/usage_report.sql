@@ -4,7 +4,9 @@
 --          at stake, between amount and amount_max
 -- window:  bucket start in [$start_at, $end_at), by billing instant; $edges: starts of the intervals
 -- scope:   $every_tenant, or the tenant $tenant_id (pricing/scope.py)
--- why span: which interval a bucket is in is asked once for each quarter hour, not for each row
+-- why span: which interval a bucket is in is asked once for each quarter hour, not for each row, and
+--          not at all where there is but one
+-- why COLUMNS: grouping by a column that is always NULL costs as much as by one that is not
 -- why summed: tokens of one price are added before they are priced; the amounts are the same
 WITH edge AS (
     SELECT unnest($edges::TIMESTAMP[]) AS start_at
@@ -16,36 +18,46 @@ span AS (
     ) AS b
     ASOF JOIN edge AS e ON b.bucket_at >= e.start_at
 ),
-summed AS (
-    SELECT
-        b.start_at,
-        CASE WHEN $by_tenant_id THEN u.tenant_id END           AS tenant_id,
-        CASE WHEN $by_project_id THEN u.project_id END         AS project_id,
-        CASE WHEN $by_cost_centre_id THEN u.cost_centre_id END AS cost_centre_id,
-        CASE WHEN $by_model_id THEN u.model_id END             AS model_id,
-        CASE WHEN $by_operation THEN u.operation END           AS operation,
-        CASE WHEN $by_reason THEN u.reason END                 AS reason,
-        u.disposition,
-        u.price_key,
-        sum(u.requests)::BIGINT               AS requests,
-        sum(u.uncached_tokens)::BIGINT        AS uncached_tokens,
-        sum(u.cached_tokens)::BIGINT          AS cached_tokens,
-        sum(u.cached_explicit_tokens)::BIGINT AS cached_explicit_tokens,
-        sum(u.cache_write_tokens)::BIGINT     AS cache_write_tokens,
-        sum(u.cache_write_1h_tokens)::BIGINT  AS cache_write_1h_tokens,
-        sum(u.unsplit_tokens)::BIGINT         AS unsplit_tokens,
-        sum(u.output_tokens)::BIGINT          AS output_tokens,
-        sum(u.reasoning_tokens)::BIGINT       AS reasoning_tokens
+spanned AS (
+    SELECT $edges[1]::TIMESTAMP AS start_at, *
+    FROM usage_hourly
+    WHERE len($edges) = 1
+    UNION ALL
+    SELECT b.start_at, u.*
     FROM usage_hourly AS u
     JOIN span AS b USING (bucket_at)
-    WHERE u.bucket_at >= $start_at
-      AND u.bucket_at < $end_at
-      AND ($every_tenant OR u.tenant_id = $tenant_id)
-      AND ($project_id IS NULL OR u.project_id = $project_id)
-      AND ($cost_centre_id IS NULL OR u.cost_centre_id = $cost_centre_id)
-      AND ($model_id IS NULL OR u.model_id = $model_id)
-      AND ($disposition IS NULL OR u.disposition = $disposition)
+    WHERE len($edges) > 1
+),
+summed AS (
+    SELECT
+        start_at,
+        COLUMNS(lambda name: list_contains(['disposition', 'price_key'] || $groups::VARCHAR[], name)),
+        sum(requests)::BIGINT               AS requests,
+        sum(uncached_tokens)::BIGINT        AS uncached_tokens,
+        sum(cached_tokens)::BIGINT          AS cached_tokens,
+        sum(cached_explicit_tokens)::BIGINT AS cached_explicit_tokens,
+        sum(cache_write_tokens)::BIGINT     AS cache_write_tokens,
+        sum(cache_write_1h_tokens)::BIGINT  AS cache_write_1h_tokens,
+        sum(unsplit_tokens)::BIGINT         AS unsplit_tokens,
+        sum(output_tokens)::BIGINT          AS output_tokens,
+        sum(reasoning_tokens)::BIGINT       AS reasoning_tokens
+    FROM spanned
+    WHERE bucket_at >= $start_at
+      AND bucket_at < $end_at
+      AND ($every_tenant OR tenant_id = $tenant_id)
+      AND ($project_id IS NULL OR project_id = $project_id)
+      AND ($cost_centre_id IS NULL OR cost_centre_id = $cost_centre_id)
+      AND ($model_id IS NULL OR model_id = $model_id)
+      AND ($disposition IS NULL OR disposition = $disposition)
     GROUP BY ALL
+),
+filled AS (
+    SELECT
+        NULL::VARCHAR AS tenant_id, NULL::VARCHAR AS project_id, NULL::VARCHAR AS cost_centre_id,
+        NULL::VARCHAR AS model_id, NULL::VARCHAR AS operation, NULL::VARCHAR AS reason
+    WHERE false
+    UNION ALL BY NAME
+    FROM summed
 )
 SELECT
     start_at, tenant_id, project_id, cost_centre_id, model_id, operation, reason,
@@ -67,7 +79,7 @@ SELECT
     sum(reasoning_amount)::DECIMAL(38, 15)                  AS reasoning_amount,
     sum(amount + unsplit_amount_min)::DECIMAL(38, 15)       AS amount,
     sum(amount + unsplit_amount_max)::DECIMAL(38, 15)       AS amount_max
-FROM priced('summed')
+FROM priced('filled')
 GROUP BY ALL
 HAVING sum(requests) <> 0 OR sum(amount) <> 0
 ORDER BY ALL
