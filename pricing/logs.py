@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 
+from metering.logs import Stderr
 from pricing.settings import LogSettings
 
 
@@ -28,7 +29,7 @@ def configure_logs(settings: LogSettings) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=lambda *_: Stderr(),
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)

@@ -1,14 +1,13 @@
 """`tokentill sidecar run`: the lock, and the configuration read again when it changes."""
 
 import gc
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
 from metering.errors import ConfigInvalid
+from metering.logs import Stderr
 from metering.sidecar.agent import Agent, read_key
 from metering.sidecar.clock import Clock
 from metering.sidecar.config import SidecarConfig, read_config
@@ -20,18 +19,6 @@ from metering.sidecar.wake import Wake
 log = structlog.get_logger()
 
 
-class _Stderr:
-    """Writes to stderr; where nobody reads it or its disk is full, metering goes on in silence."""
-
-    def msg(self, text: str) -> None:
-        """One line."""
-        with suppress(OSError, ValueError):
-            sys.stderr.write(text + "\n")
-            sys.stderr.flush()
-
-    debug = info = warning = error = critical = msg
-
-
 def configure_logging() -> None:
     """One line of JSON per event, on stderr."""
     structlog.configure(
@@ -41,7 +28,7 @@ def configure_logging() -> None:
             structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
-        logger_factory=lambda *_: _Stderr(),
+        logger_factory=lambda *_: Stderr(),
     )
 
 
