@@ -34,13 +34,7 @@ from playwright.sync_api import Page, sync_playwright
 from playwright.sync_api import TimeoutError as TooLate
 
 from bench.end_to_end import Server
-from bench.month import JUNE as MONTH
-from bench.month import KEYS
 from bench.reads import fill
-from pricing.books.toml_book import read_book, write_book
-from pricing.ledger.connect import Ledger
-from pricing.ledger.price_books import add_revision
-from pricing.ledger.tables import BookState
 
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 SWITCHES: Final = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
@@ -50,12 +44,6 @@ PAGES: Final = {"overview": 3, "servers": 2, "tenants": 0, "invoices": 0}  # pag
 WALKED: Final = ("servers", "tenants", "overview")
 TENTHS: Final = 10
 WAIT_MILLISECONDS: Final = 120_000
-HEAD: Final = 'book = "bench"\ncurrency = "CNY"\ntimezone = "UTC"\n'
-PRICE: Final = """[[price]]
-model = "{model}"
-effective_from = 2020-01-01T00:00:00Z
-per_million_tokens = {{ input = "8", cached_input = "2", output = "28" }}
-"""
 DRAWN: Final = """charts =>
     document.querySelector("[data-testid=stMain] h3")
     && document.querySelectorAll("[data-testid=stVegaLiteChart] :is(canvas, svg)").length >= charts
@@ -64,17 +52,6 @@ OTHER: Final = """before => {
     const found = document.querySelector("[data-testid=stMain] h3");
     return found && found.innerText !== before;
 }"""
-
-
-def publish(home: Path) -> None:
-    """The book by which bench/month.py rated: the server finds nothing to rate anew."""
-    prices = [PRICE.format(model=key.entry) for key in KEYS.values()]
-    book = read_book(HEAD + "".join(prices), name_of_file="book.toml")
-    ledger = Ledger(f"sqlite:///{home / 'ledger.sqlite'}")
-    with ledger.write(actor="bench", at=MONTH.start_at) as change:
-        text, state = write_book(book), BookState.PUBLISHED
-        add_revision(change, book.name, toml_text=text, currency=book.currency, state=state)
-    ledger.close()
 
 
 @contextmanager
@@ -189,7 +166,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         fill(folder / "home", requests=asked.requests, invoices=1_000)
-        publish(folder / "home")
         server = Server(folder)
         try:
             found = measure(server, asked)

@@ -45,7 +45,8 @@ from pricing.ledger.upgrade import upgrade_ledger, upgrade_usage
 from pricing.price_book import Catalogue, PriceQuery
 from pricing.price_key import PriceKey
 from pricing.runs.ledger_rules import LedgerRules
-from pricing.runs.price_cells import insert_price_keys
+from pricing.runs.price_cells import PriceCells, insert_price_keys
+from pricing.runs.statements import run
 
 INGEST_ROWS = 20_000
 PAGE_ROWS = 1_000
@@ -159,9 +160,9 @@ def fill(home: Path, *, requests: int, invoices: int) -> None:
         for start in range(0, invoices, INSERT_ROWS):
             rows = [document(n) for n in range(start, min(start + INSERT_ROWS, invoices))]
             change.connection.execute(insert(invoice), rows)
-    keys = price_keys(LedgerRules(ledger).at(JUNE.end_at).prices.catalogue)
+    prices = LedgerRules(ledger).at(JUNE.end_at).prices
     ledger.close()
-    fill_usage(home / "usage.duckdb", keys, requests)
+    fill_usage(home / "usage.duckdb", prices, requests)
 
 
 def price_keys(catalogue: Catalogue) -> dict[int, PriceKey]:
@@ -170,8 +171,9 @@ def price_keys(catalogue: Catalogue) -> dict[int, PriceKey]:
     return {quote.price.id: quote.price for quote in quotes if quote.price is not None}
 
 
-def fill_usage(path: Path, keys: dict[int, PriceKey], requests: int) -> None:
-    """The month's requests and their roll-ups."""
+def fill_usage(path: Path, prices: PriceCells, requests: int) -> None:
+    """The month's requests and their roll-ups, rated by `prices`."""
+    keys = price_keys(prices.catalogue)
     upgrade_usage(path)
     store = open_store(path, memory_limit=MEMORY_LIMIT)
     cursor = store.cursor()
@@ -179,6 +181,8 @@ def fill_usage(path: Path, keys: dict[int, PriceKey], requests: int) -> None:
     cursor.execute(REQUESTS, {"requests": requests, "keys": list(keys)})
     cursor.execute(USAGE_HOURLY)
     cursor.execute(NODE_HOURLY)
+    now = JUNE.end_at.replace(tzinfo=None)
+    run(cursor, "reprice_done", {"catalogue_id": prices.catalogue_id, "now": now})
     store.close()
 
 
