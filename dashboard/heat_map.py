@@ -71,9 +71,9 @@ def heat_map(
     names = list(dict.fromkeys(cell["name"] for cell in cells))
     if names:
         chart = _chart(page, cells, names, revenue=kind == "revenue")
-        _choose(
-            charts.draw(chart, page.palette, key="hours", alt_text=words("heat.title"), choose=True)
-        )
+        choose = any(cell["kind"] == USED for cell in cells)  # where nothing is, nothing is chosen
+        title = words("heat.title")
+        _choose(charts.draw(chart, page.palette, key="hours", alt_text=title, choose=choose))
     server_day(page, own)
 
 

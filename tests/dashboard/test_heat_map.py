@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
+from streamlit.testing.v1 import AppTest
+
 from dashboard import views
 from dashboard.formats import Formats
 from dashboard.heat_map import _cells, hours_asked, silent_since
@@ -35,6 +37,12 @@ def test_a_silent_sidecar_is_no_zero():
     assert cells(silent_since(heard), revenue=False) == [
         ("used", 0.4), ("nothing", None), ("silent", None),
     ]  # fmt: skip
+
+
+def test_hours_in_which_nothing_was_earned_are_drawn():
+    """Seen in a random walk: no cell can be chosen, and the page broke for want of one."""
+    script = Path(__file__).with_name("one_idle_week.py")
+    assert not AppTest.from_file(script).run(timeout=30).exception
 
 
 def test_the_exact_amount_is_kept_for_hover():
