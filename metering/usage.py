@@ -6,13 +6,14 @@
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
 from typing import Literal, NamedTuple
 
 from metering.errors import UsageInvalid
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SCHEMA_VERSION = 1
 COUNT_MAX = 10**12  # tokens; above this a record is unreadable, not large
 TEXT_LENGTH_MAX = 512  # characters of an id, name or label; longer ones are refused

@@ -1,15 +1,13 @@
 """The contract as Arrow: schemas and batches (docs/wire.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
 
-from metering.usage import LEG_FIELDS, SAMPLE_FIELDS, SCHEMA_VERSION, Field, Kind
+from metering.usage import EPOCH, LEG_FIELDS, SAMPLE_FIELDS, SCHEMA_VERSION, Field, Kind
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 INSTANT: Final = pa.timestamp("us", tz="UTC")
 SINCE_EPOCH: Final = pa.duration("us")
 ARROW_TYPES: Final[Mapping[Kind, pa.DataType]] = {

@@ -5,6 +5,7 @@ Counts are set only when an answer came to its end, so a successful line without
 """
 
 from datetime import timedelta
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +19,8 @@ from metering.windows import parse_time
 
 FORMAT: Final = "envoy_ai_gateway"
 
-EXACT_DOUBLE_MAX: Final = 2**53
+DIGITS_MAX: Final = 16  # of a double that is a whole number for certain
+_LINE: Final = msgspec.json.Decoder(float_hook=Decimal)  # a count never is a float
 _KEYS: Final = {
     "input_tokens": ("gen_ai.usage.input_tokens",),
     "cached_input_tokens": (
@@ -45,7 +47,7 @@ def parse(record: bytes, node: NodeIdentity, position: str) -> Row | None:
     if not record or record.isspace():
         return None
     try:
-        line = msgspec.json.decode(record)
+        line = _LINE.decode(record)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise UsageInvalid("record", f"not a JSON access-log line: {error}") from None
     if not isinstance(line, dict):
@@ -114,15 +116,15 @@ def _whole(name: str, value: object) -> int | None:
     """A whole number that came as integer, double or text; exact, or refused."""
     if value is None or value in ("", "-"):
         return None
-    number = value
-    if isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            number = value
-    if isinstance(number, float) and number.is_integer() and abs(number) <= EXACT_DOUBLE_MAX:
-        return int(number)
-    return checked_count(name, number)
+    if not isinstance(value, str | Decimal):
+        return checked_count(name, value)
+    try:
+        number = Decimal(value)
+        small = number.is_finite() and number.adjusted() < DIGITS_MAX
+        is_whole = small and number == number.to_integral_value()
+    except InvalidOperation:
+        is_whole = False
+    return checked_count(name, int(number) if is_whole else str(value))
 
 
 def _text(line: dict[str, Any], name: str) -> str | None:

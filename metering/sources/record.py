@@ -7,17 +7,16 @@ record that cannot be read and never anything else; it returns None for one that
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any, Final, Protocol
 
 from metering.errors import UsageInvalid
 from metering.identity import LabelNames
-from metering.usage import COUNT_MAX, LEG_FIELDS, event_id
+from metering.usage import COUNT_MAX, EPOCH, LEG_FIELDS, event_id
 
 Row = dict[str, Any]
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECONDS_PER_SECOND: Final = 1_000_000
 MICROSECONDS_MAX: Final = 253_402_300_800_000_000  # 10000-01-01, behind the last datetime
 GROUP_SIZE_MAX: Final = 10_000  # samples of one call; an engine refuses far fewer

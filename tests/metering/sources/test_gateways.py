@@ -117,7 +117,22 @@ def test_envoy_numbers_are_doubles(shared: Path, value: object, count: int | Non
     assert parsed("envoy_ai_gateway", json.dumps(line).encode())["input_tokens"] == count
 
 
-@pytest.mark.parametrize("value", [4211.5, 1e300, -1, "many", True, 2.0**60])
+@pytest.mark.parametrize(
+    "value",
+    [
+        4211.5,
+        1e300,
+        -1,
+        "many",
+        True,
+        2.0**60,
+        "1e-400",
+        "1e999999999",
+        "9007199254740993.5",
+        "NaN",
+        "Infinity",
+    ],
+)
 def test_envoy_numbers_that_are_no_counts(shared: Path, value: object) -> None:
     """A double that no count can be is refused by its key."""
     line = sample(shared, "envoy_ai_gateway_access_log.json")
