@@ -26,6 +26,7 @@ def chargeback_report(
     """
     register_window_usage(cursor, window)
     run(cursor, "priced")
+    run(cursor, "charged")
     named = None if owners is None else [owner for owner in owners if owner is not None]
     nobody = owners is None or None in owners
     return read_rows(

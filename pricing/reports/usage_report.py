@@ -47,9 +47,6 @@ class Group(StrEnum):
     BAND = "band"
 
 
-OF_PRICES: Final = (Group.ENTRY, Group.CONTEXT_TIER, Group.BAND)  # columns of the price key
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageQuery:
     """What is asked. bucket: how long the roll-up's buckets are in this scope, 1 h or 15 min.
@@ -89,6 +86,7 @@ def usage_report(cursor: duckdb.DuckDBPyConnection, scope: Scope, query: UsageQu
     window, spans = query.window, intervals(query)
     check_edges(window, spans, query.bucket)
     run(cursor, "priced")
+    run(cursor, "charged")
     found = read_rows(
         cursor,
         "usage_report",
@@ -102,7 +100,6 @@ def usage_report(cursor: duckdb.DuckDBPyConnection, scope: Scope, query: UsageQu
         disposition=query.disposition,
         rows_max=ROWS_MAX + 1,
         groups=sorted(query.groups),
-        **{f"by_{group}": group in query.groups for group in OF_PRICES},
     )
     if len(found) > ROWS_MAX:
         raise AnswerTooLarge(
