@@ -72,11 +72,12 @@ def _tokens(rows: Sequence[Row], stage: str) -> int:
 
 
 def _busiest(rows: Sequence[Row], stage: str, period: Period) -> Decimal | None:
-    """Tokens a second in the hour or day that had most of them; one that still runs is no whole."""
+    """Tokens a second in the hour or day that had most of them; one that still runs, so far."""
     by_start: dict[Any, list[Row]] = {}
     for row in rows:
-        if row["end_at"] <= period.elapsed_until:
-            by_start.setdefault((row["start_at"], row["end_at"]), []).append(row)
+        end_at = min(row["end_at"], period.elapsed_until)
+        if row["start_at"] < end_at:
+            by_start.setdefault((row["start_at"], end_at), []).append(row)
     rates = (
         _tokens(own, stage) / Decimal(str((end - start).total_seconds()))
         for (start, end), own in by_start.items()

@@ -1,8 +1,13 @@
 """Prices, investment case and capacity sheet beside what was metered, and beside another window."""
 
+from datetime import UTC, datetime, timedelta
+
 import httpx
 import pytest
 
+from dashboard.demand import _busiest
+from dashboard.periods import Period
+from dashboard.summary import INPUTS
 from tests.dashboard.test_pages import button, said
 
 JUNE_10 = {"window": "custom", "from": "2024-06-10", "to": "2024-06-10"}
@@ -51,6 +56,17 @@ def test_the_demand_of_a_sheet_stands_beside_what_was_metered(show, past):
     assert column(test, "before", table) == ["41.7", "0.4"]
     assert float(column(test, "change", table)[0]) == pytest.approx(136.1, abs=0.1)
     assert float(column(test, "share", table)[0]) == pytest.approx(49.2, abs=0.1)
+
+
+def test_an_hour_that_still_runs_counts_as_far_as_it_has_come():
+    """3,600 tokens in a whole hour: 1 a second, in the half hour since 2: never below the mean."""
+    start, hour = datetime(2026, 6, 1, tzinfo=UTC), timedelta(hours=1)
+    period = Period(start, start + 24 * hour, start + 1.5 * hour)
+    rows = [
+        dict.fromkeys(INPUTS, 0) | {"uncached_tokens": 3600, "start_at": at, "end_at": at + hour}
+        for at in (start, start + hour)
+    ]
+    assert _busiest(rows, "prefill", period) == 2
 
 
 def test_a_case_stands_beside_what_a_server_metered(show, past):
